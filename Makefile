@@ -1,0 +1,76 @@
+# Two commands for newcomers, both from nothing: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CPP := $(wildcard cpp/*.hpp cpp/*.cpp cpp/kernels/*.inl cpp/isa/*.cpp)
+SOURCES := $(CPP) CMakeLists.txt pyproject.toml
+PY := src tests benchmarks
+
+.PHONY: help demo test bench lint format clean
+help:
+	@echo 'make demo    build, install into $(VENV) and run the demonstration'
+	@echo 'make test    build, install what the tests need and run them all'
+	@echo 'make bench   time cenote beside NumPy idioms and SciPy'
+	@echo 'make lint    check formatting, types and style'
+	@echo 'make format  rewrite the sources in the project style'
+	@echo 'make clean   remove $(VENV) and everything that was built'
+
+# Each stamp is newer than what it was made from, so that a second run has nothing to do.
+$(BIN)/python:
+	@echo '» making the virtual environment $(VENV)'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Python 3.11 or newer is needed (PYTHON=...)'; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=23.1'
+
+$(VENV)/.tools: $(BIN)/python pyproject.toml
+	@echo '» installing the build tools'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'scikit-build-core>=0.10,<2' 'nanobind>=2.4,<4' 'cmake>=3.21,<5' 'ninja>=1.11,<2'
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.tools $(SOURCES)
+	@echo '» building and installing cenote (a minute or two the first time)'
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.built
+	@echo '» installing what the tests need'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tools/extra.py test)
+	@touch $@
+
+$(VENV)/.lint: $(BIN)/python pyproject.toml
+	@echo '» installing the linters'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tools/extra.py lint)
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.built
+	@echo '» installing what the benchmarks compare with'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tools/extra.py bench)
+	@touch $@
+
+demo: $(VENV)/.built
+	@echo '» running the demonstration'
+	@$(BIN)/cenote demo --out build
+
+test: $(VENV)/.test
+	@echo '» running the tests'
+	@$(BIN)/python -m pytest
+
+bench: $(VENV)/.bench
+	@echo '» running the benchmarks'
+	@$(BIN)/python benchmarks/run.py
+
+lint: $(VENV)/.lint $(VENV)/.test
+	@echo '» checking'
+	$(BIN)/ruff check $(PY) tools
+	$(BIN)/ruff format --check $(PY) tools
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
+
+format: $(VENV)/.lint
+	$(BIN)/ruff check --fix $(PY) tools
+	$(BIN)/ruff format $(PY) tools
+	$(BIN)/clang-format -i $(CPP)
+
+clean:
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis

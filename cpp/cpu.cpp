@@ -1,0 +1,62 @@
+#include "cpu.hpp"
+
+#include <atomic>
+
+namespace cenote {
+
+namespace {
+
+bool always() { return true; }
+
+#if defined(CENOTE_HAS_AVX2)
+bool has_avx2() {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+}
+#endif
+#if defined(CENOTE_HAS_AVX512)
+bool has_avx512() {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && has_avx2();
+}
+#endif
+
+std::atomic<const Level*> current{nullptr};
+
+}  // namespace
+
+const std::vector<Level>& levels() {
+    static const std::vector<Level> all = {
+        {"baseline", &baseline::find_kernel, &always},
+#if defined(CENOTE_HAS_AVX2)
+        {"avx2", &avx2::find_kernel, &has_avx2},
+#endif
+#if defined(CENOTE_HAS_AVX512)
+        {"avx512", &avx512::find_kernel, &has_avx512},
+#endif
+#if defined(CENOTE_HAS_NEON)
+        {"neon", &neon::find_kernel, &always},
+#endif
+    };
+    return all;
+}
+
+const Level& level_in_use() {
+    if (const Level* level = current.load(std::memory_order_relaxed)) return *level;
+    const Level* best = nullptr;
+    for (const Level& level : levels())
+        if (level.supported()) best = &level;
+    current.store(best, std::memory_order_relaxed);
+    return *best;
+}
+
+bool use_level(const std::string& name) {
+    for (const Level& level : levels()) {
+        if (name == level.name && level.supported()) {
+            current.store(&level, std::memory_order_relaxed);
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace cenote

@@ -1,0 +1,24 @@
+// Which SIMD levels there are, which this CPU can run, and which one is in use.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "levels.hpp"
+
+namespace cenote {
+
+struct Level {
+    const char* name;
+    TaskFn (*find_kernel)(const Job&);
+    bool (*supported)();
+};
+
+// All levels of this build, the best last.
+const std::vector<Level>& levels();
+
+const Level& level_in_use();
+// False when there is no such level in this build or on this CPU.
+bool use_level(const std::string& name);
+
+}  // namespace cenote

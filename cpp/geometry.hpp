@@ -1,0 +1,132 @@
+// Axes, views and index arithmetic: plain data, no SIMD, threads or Python.
+//
+// This header is compiled into translation units with different instruction sets, so it must not define
+// anything with external linkage: functions are `static inline`, and only plain data crosses from one unit
+// to another. An inline function of external linkage could be emitted by the AVX-512 unit and be the one
+// that the linker keeps for an old CPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cenote {
+
+constexpr int kMaxDims = 64;  // as many as NumPy has
+
+enum class DType : uint8_t { boolean, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64 };
+
+static inline int64_t size_of(DType t) {
+    switch (t) {
+        case DType::boolean:
+        case DType::i8:
+        case DType::u8: return 1;
+        case DType::i16:
+        case DType::u16:
+        case DType::f16:
+        case DType::bf16: return 2;
+        case DType::i32:
+        case DType::u32:
+        case DType::f32: return 4;
+        default: return 8;
+    }
+}
+
+// One pooled axis: window j sees the cells j*s - low + t*d, t = 0 … k-1, of which those in 0 … n-1 are real.
+// Bins of adaptive pooling are listed instead: window j sees starts[j] … starts[j] + lengths[j] - 1.
+struct Axis {
+    int64_t n, o, k, s, d, low, high;
+    const int64_t* starts;
+    const int64_t* lengths;
+};
+
+struct Span {
+    int64_t begin, end;
+};
+
+static inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+static inline int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+// The cell that tap 0 of window j would see.
+static inline int64_t first_cell(const Axis& a, int64_t j) { return a.starts ? a.starts[j] : j * a.s - a.low; }
+
+static inline int64_t taps_of(const Axis& a, int64_t j) { return a.lengths ? a.lengths[j] : a.k; }
+
+// The taps of window j that fall on cells from … to-1.
+static inline Span taps_within(const Axis& a, int64_t j, int64_t from, int64_t to) {
+    const int64_t first = first_cell(a, j), k = taps_of(a, j);
+    const int64_t begin = most(0, ceil_div(from - first, a.d));
+    const int64_t end = least(k, floor_div(to - 1 - first, a.d) + 1);
+    return {begin, most(begin, end)};
+}
+
+static inline Span real_taps(const Axis& a, int64_t j) { return taps_within(a, j, 0, a.n); }
+static inline Span padded_taps(const Axis& a, int64_t j) {
+    return a.starts ? real_taps(a, j) : taps_within(a, j, -a.low, a.n + a.high);
+}
+
+// The cells, clipped to the real ones, that windows j0 … j0+count-1 touch; empty when there is none.
+static inline Span cells_of(const Axis& a, int64_t j0, int64_t count) {
+    int64_t begin = first_cell(a, j0);
+    int64_t end = first_cell(a, j0 + count - 1) + (taps_of(a, j0 + count - 1) - 1) * a.d + 1;
+    begin = most(0, begin);
+    end = least(a.n, end);
+    return {begin, most(begin, end)};
+}
+
+static inline bool is_identity(const Axis& a) { return a.k == 1 && a.s == 1 && a.low == 0 && !a.starts && a.o == a.n; }
+
+// ------------------------------------------------------------------------------------------------------- jobs
+
+enum class Reduce : uint8_t { max, min, sum };
+
+// What happens to a cell between memory and the passes.
+enum class Prepare : uint8_t { none, absolute, drop_nan, exponential, power };
+
+// What happens to a window's total between the passes and memory.
+enum class Finish : uint8_t { none, sum, average, logarithm, root };
+
+struct Job {
+    const char* x;
+    char* y;
+    int64_t* index;  // null unless indices are asked for
+    DType in, work, out;
+    bool swap;    // x is of the other byte order
+    bool direct;  // x can be read where it lies: the work dtype, aligned, contiguous along the rows
+    bool omit;    // NaN cells are left out
+    bool include_pad;
+    bool physical_padding;  // padded cells are cells like any other and hold pad_value
+    bool by_divisor;
+    Reduce reduce;
+    Prepare prepare;
+    Finish finish;
+    double divisor, beta, power, pad_value;
+
+    // Pooled axes from the outermost in memory to the innermost; strides in bytes of x, in elements of y.
+    int rank;
+    Axis axis[kMaxDims];
+    int64_t x_stride[kMaxDims], y_stride[kMaxDims];
+    int64_t pad_low[kMaxDims], real_n[kMaxDims];  // with physical padding: where the real cells lie in `axis`
+    int pass[kMaxDims];                           // the order of the passes, as positions in `axis`
+    int64_t weight[kMaxDims];                     // of a tap in the window's flat offset
+    int64_t plane[kMaxDims];                      // of a cell in the flat index over the pooled axes
+    int64_t tile[kMaxDims], tiles[kMaxDims];
+
+    // The innermost axis in memory when it is not pooled: rows of `lanes` independent windows.
+    int64_t lanes, lane_stride, lane_tile, lane_tiles;
+
+    // All other axes.
+    int outer;
+    int64_t outer_size[kMaxDims], outer_x[kMaxDims], outer_y[kMaxDims];
+
+    int64_t tasks;
+};
+
+// A thread's working memory. Blocks live until the task ends.
+struct Arena;
+void* arena_take(Arena* arena, int64_t bytes);
+
+using TaskFn = void (*)(const Job&, int64_t task, Arena* arena);
+
+}  // namespace cenote

@@ -1,0 +1,108 @@
+// exp and log in double precision, for vectors and single elements alike, without fused multiply-add: the
+// same bits on every level.
+
+// 2^w for whole w <= 0; 0 below the normal range.
+template <class V>
+inline V power_of_two(V w) {
+    if constexpr (IsVector<V>::value) {
+        using I = typename Beside<V, int64_t>::type;
+        const V kept = w < -1022.0 ? splat<V>(-1022.0) : w;
+        // 1.5·2^52 + w holds w in the low bits of its mantissa.
+        const V shifted = kept + 6755399441055744.0;
+        const I bits = ((I)shifted - 0x4338000000000000LL + 1023) << 52;
+        return w < -1022.0 ? V{} : (V)bits;
+    } else {
+        if (w < -1022.0) return 0.0;
+        const int64_t bits = (static_cast<int64_t>(w) + 1023) << 52;
+        return load<double>(&bits);
+    }
+}
+
+template <class V>
+inline V round_to_whole(V v) {  // for |v| < 2^51
+    return (v + 6755399441055744.0) - 6755399441055744.0;
+}
+
+// exp(t) = f·2^e for |t| <= 2^20.
+template <class V>
+inline void exp_parts(V t, V& f, V& e) {
+    e = round_to_whole(V(t * 1.4426950408889634074));
+    // ln 2 in two parts, the first with 32 significant bits: e times it is exact.
+    const V r = (t - e * 6.93147180369123816490e-01) - e * 1.90821492927058770002e-10;
+    V p = splat<V>(1.6059043836821614599e-10);  // 1/13!, and so on down
+    p = p * r + 2.0876756987868098979e-09;
+    p = p * r + 2.5052108385441718775e-08;
+    p = p * r + 2.7557319223985890653e-07;
+    p = p * r + 2.7557319223985892511e-06;
+    p = p * r + 2.4801587301587301566e-05;
+    p = p * r + 1.9841269841269841253e-04;
+    p = p * r + 1.3888888888888889419e-03;
+    p = p * r + 8.3333333333333332177e-03;
+    p = p * r + 4.1666666666666664354e-02;
+    p = p * r + 1.6666666666666665741e-01;
+    p = p * r + 0.5;
+    f = ((p * r) * r + r) + 1.0;
+}
+
+// f·2^e, both in range: |e| <= 1000.
+template <class V>
+inline V scale(V f, V e) {
+    using I = typename Beside<V, int64_t>::type;
+    if constexpr (IsVector<V>::value) {
+        const V shifted = e + 6755399441055744.0;
+        return f * (V)(((I)shifted - 0x4338000000000000LL + 1023) << 52);
+    } else {
+        const int64_t bits = (static_cast<int64_t>(e) + 1023) << 52;
+        return f * load<double>(&bits);
+    }
+}
+
+// m·2^e for a positive normal v, with m in [sqrt(1/2), sqrt(2)).
+template <class V>
+inline void split(V v, V& m, V& e) {
+    using I = typename Beside<V, int64_t>::type;
+    I bits;
+    __builtin_memcpy(&bits, &v, sizeof(V));
+    // Subtracting the bits of sqrt(1/2) makes the carry into the exponent happen at sqrt(1/2).
+    const I moved = bits - 0x3fe6a09e667f3bcdLL;
+    const I whole = moved >> 52;
+    const I mantissa = bits - (whole << 52);
+    __builtin_memcpy(&m, &mantissa, sizeof(V));
+    if constexpr (IsVector<V>::value) {
+        const I small = whole + 0x4338000000000000LL;
+        V shifted;
+        __builtin_memcpy(&shifted, &small, sizeof(V));
+        e = shifted - 6755399441055744.0;
+    } else {
+        e = static_cast<double>(whole);
+    }
+}
+
+// log(m) for m in [sqrt(1/2), sqrt(2)).
+template <class V>
+inline V log_mantissa(V m) {
+    const V s = (m - 1.0) / (m + 1.0);
+    const V z = s * s;
+    V p = splat<V>(1.0 / 23);
+    p = p * z + 1.0 / 21;
+    p = p * z + 1.0 / 19;
+    p = p * z + 1.0 / 17;
+    p = p * z + 1.0 / 15;
+    p = p * z + 1.0 / 13;
+    p = p * z + 1.0 / 11;
+    p = p * z + 1.0 / 9;
+    p = p * z + 1.0 / 7;
+    p = p * z + 1.0 / 5;
+    p = p * z + 1.0 / 3;
+    // s·(2 + 2/3 z + …), the small part added last
+    return s * 2.0 + s * (z * (p * 2.0));
+}
+
+// log(f·2^e) for a positive normal f.
+template <class V>
+inline V log_parts(V f, V e) {
+    V m, q;
+    split(f, m, q);
+    const V whole = q + e;
+    return whole * 6.93147180369123816490e-01 + (log_mantissa(m) + whole * 1.90821492927058770002e-10);
+}

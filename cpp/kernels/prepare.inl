@@ -1,0 +1,208 @@
+// What happens to rows of cells before the passes, and to rows of totals after them.
+
+// NaN cells as zero; how many there were.
+template <class T>
+inline int64_t drop_nan(T* row, int64_t n) {
+    int64_t dropped = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const bool nan = row[i] != row[i];
+        dropped += nan;
+        row[i] = nan ? T{0} : row[i];
+    }
+    return dropped;
+}
+
+// 1 for a cell, 0 for NaN.
+template <class T>
+inline void mark_cells(T* row, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) row[i] = row[i] != row[i] ? T{0} : T{1};
+}
+
+template <class T>
+inline void absolute(T* row, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) row[i] = row[i] < 0 || (row[i] == 0) ? T{0} - row[i] : row[i];
+}
+
+// ------------------------------------------------------------------------------ sums with a wide exponent
+//
+// smooth max adds exp(βx) and lp adds |x|^p. Both terms are f·2^e with f near 1 and a whole e. Where every e of
+// a tile is moderate the terms are added as plain doubles; elsewhere as WideSum. Scaling by a power of two is
+// exact, so the two give the same bits, and a result does not depend on what else is in its tile.
+
+constexpr double kModerate = 600.0;  // |βx|: exp(600)·2^63 is still far from the largest double
+
+// exp(t) for a single t of any size, as f·2^e.
+inline void exp_any(double t, double& f, double& e) {
+    if (t != t) {
+        f = t;
+        e = 0;
+    } else if (t > 1e290) {
+        f = 1;
+        e = 1e300;  // infinite: outweighs everything
+    } else if (t < -1e290) {
+        f = 0;
+        e = WideSum::nowhere;
+    } else if (t >= -1048576.0 && t <= 1048576.0) {
+        exp_parts(t, f, e);
+    } else if (t >= -2251799813685248.0 && t <= 2251799813685248.0) {
+        e = __builtin_rint(t * 1.4426950408889634074);
+        double r = __builtin_fma(-e, 6.931471805599453094e-01, t);
+        r = __builtin_fma(-e, 2.3190468138462995584e-17, r);
+        double unused;
+        exp_parts(r, f, unused);
+        e += unused;
+    } else {  // the spacing of doubles is above 1/2 here: no fraction is left
+        f = 1;
+        e = __builtin_rint(t * 1.4426950408889634074);
+    }
+}
+
+// |x|^p for a finite x other than 0, as f·2^e.
+inline void power_any(double x, double p, double& f, double& e) {
+    if (x < 0) x = -x;
+    double m, q, extra = 0;
+    if (x < 0x1p-1000) {  // subnormal numbers have no exponent to read
+        x *= 0x1p200;
+        extra = -200;
+    }
+    split(x, m, q);
+    q += extra;
+    if (p == 1.0 || p == 2.0 || p == 3.0 || p == 4.0) {
+        f = p == 1.0 ? m : p == 2.0 ? m * m : p == 3.0 ? m * m * m : (m * m) * (m * m);
+        e = q * p;
+    } else {
+        exp_any(p * log_parts(m, q), f, e);
+    }
+}
+
+inline bool few_factors(double p) { return p == 1.0 || p == 2.0 || p == 3.0 || p == 4.0; }
+
+// Rows of t = βx, or of x for a power: whether every term is a moderate double.
+inline bool moderate_exponents(const double* row, int64_t n, double beta) {
+    bool all = true;
+    for (int64_t i = 0; i < n; ++i) {
+        const double t = row[i] * beta;
+        all &= t >= -kModerate && t <= kModerate;
+    }
+    return all;
+}
+
+inline bool moderate_powers(const double* row, int64_t n, double p) {
+    const double bound = kModerate / p;  // |log x| allowed
+    double m = bound < 600.0 ? bound : 600.0, f, e;
+    exp_parts(m, f, e);
+    const double most_allowed = scale(f, e), least_allowed = 1.0 / most_allowed;
+    bool all = true;
+    for (int64_t i = 0; i < n; ++i) {
+        const double x = row[i] < 0 ? -row[i] : row[i];
+        all &= x == 0.0 || (x >= least_allowed && x <= most_allowed);
+    }
+    return all;
+}
+
+// x → exp(βx), moderate.
+inline void plain_exponentials(double* row, int64_t n, double beta) {
+    for_lanes<double>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        V f, e;
+        exp_parts(V(load<V>(row + i) * beta), f, e);
+        store(row + i, scale(f, e));
+    });
+}
+
+// x → |x|^p, moderate or 0.
+inline void plain_powers(double* row, int64_t n, double p) {
+    for_lanes<double>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        const V x = load<V>(row + i);
+        const V size = x < 0.0 ? V(-x) : x;
+        if (p == 1.0) return store(row + i, size);
+        if (p == 2.0) return store(row + i, V(size * size));
+        const V safe = size == 0.0 ? splat<V>(1.0) : size;
+        V m, q, f, e;
+        split(safe, m, q);
+        if (p == 3.0 || p == 4.0) {
+            f = p == 3.0 ? V(m * m * m) : V((m * m) * (m * m));
+            e = q * p;
+        } else {
+            exp_parts(V(log_parts(m, q) * p), f, e);
+        }
+        store(row + i, size == 0.0 ? V{} : scale(f, e));
+    });
+}
+
+// x → mantissa and exponent of exp(βx) or |x|^p, whatever x is.
+inline void wide_terms(const Job& job, double* v, double* w, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double x = v[i];
+        if (job.prepare == Prepare::exponential) {
+            exp_any(x * job.beta, v[i], w[i]);
+        } else if (x != x) {
+            w[i] = 0;
+        } else if (x == 0.0) {
+            v[i] = 0;
+            w[i] = WideSum::nowhere;
+        } else if (x - x != 0.0) {
+            v[i] = 1;
+            w[i] = 1e300;
+        } else {
+            power_any(x, job.power, v[i], w[i]);
+        }
+    }
+}
+
+// f·2^e for any whole e, to infinity and down to subnormal numbers.
+inline double scale_any(double f, double e) {
+    if (f == 0.0 || f != f) return f;
+    if (e > 2100) return f * __builtin_inf();
+    if (e < -2200) return f * 0.0;
+    while (e > 1000) {
+        f *= 0x1p1000;
+        e -= 1000;
+    }
+    while (e < -1000) {
+        f *= 0x1p-1000;
+        e += 1000;
+    }
+    return scale(f, e);
+}
+
+// The logarithm of a total v·2^w.
+inline double log_total(double v, double w) {
+    if (v != v) return v;
+    if (v == 0.0) return -__builtin_inf();
+    if (w >= 1e299 || v > 1.7976931348623157e308) return __builtin_inf();
+    return log_parts(v, w);
+}
+
+inline double root_total(double v, double w, double p) {
+    if (v != v || v == 0.0) return v;
+    if (w >= 1e299 || v > 1.7976931348623157e308) return __builtin_inf();
+    if (p == 1.0) return scale_any(v, w);
+    if (p == 2.0) {
+        const double half = __builtin_floor(w * 0.5);
+        return scale_any(__builtin_sqrt(w - 2 * half != 0 ? v * 2.0 : v), half);
+    }
+    double f, e;
+    exp_any(log_parts(v, w) / p, f, e);
+    return scale_any(f, e);
+}
+
+// Totals to results: log(v·2^w)/β or (v·2^w)^(1/p). w is null for plain totals.
+inline void finish_wide(const Job& job, double* v, const double* w, int64_t n) {
+    if (job.finish == Finish::logarithm) {
+        if (!w) {
+            for_lanes<double>(n, [&](auto lane, int64_t i) {
+                using V = typename decltype(lane)::V;
+                const V total = load<V>(v + i);
+                const V safe = total > 0.0 ? total : splat<V>(1.0);
+                const V result = log_parts(safe, V{}) / job.beta;
+                store(v + i, total > 0.0 ? result : splat<V>(-__builtin_inf() / job.beta));
+            });
+            return;
+        }
+        for (int64_t i = 0; i < n; ++i) v[i] = log_total(v[i], w[i]) / job.beta;
+    } else {
+        for (int64_t i = 0; i < n; ++i) v[i] = root_total(v[i], w ? w[i] : 0.0, job.power);
+    }
+}

@@ -1,0 +1,153 @@
+// Reductions over a list of rows: element i of the result joins element i of every row.
+
+template <class C>
+using Source = Row<const typename C::T, const typename C::U>;
+template <class C>
+using Target = Row<typename C::T, typename C::U>;
+
+template <class C>
+inline Source<C> ahead(Source<C> row, int64_t by) {
+    return {row.v + by, row.w ? row.w + by : nullptr};
+}
+template <class C>
+inline Target<C> ahead(Target<C> row, int64_t by) {
+    return {row.v + by, row.w ? row.w + by : nullptr};
+}
+template <class C>
+inline Source<C> readable(Target<C> row) {
+    return {row.v, row.w};
+}
+
+// K rows joined as one tree: the largest power of two by halves, then the rest. It is the definition of the
+// order of a sum (reference.py, tree_sum), and any order will do for a maximum.
+template <class C, class V, int K>
+inline typename C::template Reg<V> join(const Source<C>* rows, int64_t i, int64_t tap, int64_t weight) {
+    if constexpr (K == 1) {
+        return C::template tap<V>(C::template load<V>(*rows, i), tap * weight);
+    } else {
+        constexpr int half = K > 4 ? 4 : K > 2 ? 2 : 1;
+        return C::template combine<V>(join<C, V, half>(rows, i, tap, weight),
+                                      join<C, V, K - half>(rows + half, i, tap + half, weight));
+    }
+}
+
+// Any number of rows, which are taps begin … begin+count-1 of a window: a binary counter holds the pending
+// subtrees of the same tree. Taps that are missing leave their sibling as it is: adding zero would not change
+// it, but for the sign of a zero total, which the caller sees to.
+template <class C, class V>
+inline typename C::template Reg<V> join_many(const Source<C>* rows, int64_t i, int64_t begin, int64_t count,
+                                             int64_t weight) {
+    using Reg = typename C::template Reg<V>;
+    if constexpr (!C::summed) {
+        Reg all = C::template tap<V>(C::template load<V>(rows[0], i), begin * weight);
+        for (int64_t t = 1; t < count; ++t)
+            all =
+                C::template combine<V>(all, C::template tap<V>(C::template load<V>(rows[t], i), (begin + t) * weight));
+        return all;
+    } else {
+        Reg pending[64];
+        uint64_t held = 0;
+        for (int64_t t = begin; t < begin + count; ++t) {
+            Reg part = C::template load<V>(rows[t - begin], i);
+            int level = 0;
+            for (; t >> level & 1; ++level) {
+                if (held >> level & 1) {
+                    part = C::template combine<V>(pending[level], part);
+                    held &= ~(uint64_t{1} << level);
+                }
+            }
+            pending[level] = part;
+            held |= uint64_t{1} << level;
+        }
+        int level = __builtin_ctzll(held);
+        Reg all = pending[level];
+        for (held &= held - 1; held; held &= held - 1)
+            all = C::template combine<V>(pending[__builtin_ctzll(held)], all);
+        return all;
+    }
+}
+
+template <class C>
+CENOTE_ONCE void fill_empty(Target<C> out, int64_t n) {
+    for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        C::template store<V>(out, i, C::template empty<V>());
+    });
+}
+
+template <class C, int K>
+inline void join_rows_of(Target<C> out, const Source<C>* rows, int64_t begin, int64_t n, int64_t weight) {
+    for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        C::template store<V>(out, i, join<C, V, K>(rows, i, begin, weight));
+    });
+}
+
+// out[i] = rows[0][i] ∘ … ∘ rows[count-1][i]; the rows are taps `begin` … of windows with `taps` taps.
+template <class C>
+CENOTE_ONCE void join_rows(Target<C> out, const Source<C>* rows, int64_t begin, int64_t count, int64_t taps, int64_t n,
+                           int64_t weight) {
+    if (count == 0) return fill_empty<C>(out, n);
+    const bool whole = count == taps;
+    // Unrolled up to where the loop below is as fast: a maximum is a plain chain, a sum has a tree to keep.
+    constexpr int unrolled = C::two_planes ? 3 : C::summed ? 8 : 5;
+    if (whole || !C::summed) {
+        if (count == 1) return join_rows_of<C, 1>(out, rows, begin, n, weight);
+        if (count == 2) return join_rows_of<C, 2>(out, rows, begin, n, weight);
+        if (count == 3) return join_rows_of<C, 3>(out, rows, begin, n, weight);
+        if constexpr (unrolled >= 5) {
+            if (count == 4) return join_rows_of<C, 4>(out, rows, begin, n, weight);
+            if (count == 5) return join_rows_of<C, 5>(out, rows, begin, n, weight);
+        }
+        if constexpr (unrolled >= 8) {
+            if (count == 6) return join_rows_of<C, 6>(out, rows, begin, n, weight);
+            if (count == 7) return join_rows_of<C, 7>(out, rows, begin, n, weight);
+            if (count == 8) return join_rows_of<C, 8>(out, rows, begin, n, weight);
+        }
+    }
+    for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        auto all = join_many<C, V>(rows, i, begin, count, weight);
+        // Padded cells are +0.0: with one of them in it, a total of zero is never -0.0.
+        if constexpr (C::summed)
+            if (!whole) all = C::template combine<V>(all, C::template empty<V>());
+        C::template store<V>(out, i, all);
+    });
+}
+
+// out[i] = a[i] ∘ b[i]. In place (out is a, b lies ahead of it) is allowed: i only grows.
+template <class C>
+CENOTE_ONCE void join_two(Target<C> out, Source<C> a, Source<C> b, int64_t n) {
+    for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        C::template store<V>(out, i, C::template combine<V>(C::template load<V>(a, i), C::template load<V>(b, i)));
+    });
+}
+
+template <class T>
+inline void copy_row(T* out, const T* in, int64_t n) {
+    __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
+}
+
+// Every `step`-th group of `group` elements, from the first: out[i] = in[i·step] for i < n.
+template <class T, int Step>
+inline void every_nth(T* out, const T* in, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) out[i] = in[i * Step];
+}
+
+template <class T>
+CENOTE_ONCE void take_every(T* out, const T* in, int64_t n, int64_t step, int64_t group) {
+    if (group == 1) {
+        switch (step) {
+            case 1: return copy_row(out, in, n);
+            case 2: return every_nth<T, 2>(out, in, n);
+            case 3: return every_nth<T, 3>(out, in, n);
+            case 4: return every_nth<T, 4>(out, in, n);
+            default:
+                for (int64_t i = 0; i < n; ++i) out[i] = in[i * step];
+                return;
+        }
+    }
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t g = 0; g < group; ++g) out[i * group + g] = in[i * step * group + g];
+}

@@ -1,0 +1,273 @@
+// One tile of a job: bring its cells in, run the passes, and write its results.
+
+struct Box {
+    int64_t j0[kMaxDims], count[kMaxDims];  // windows
+    int64_t c0[kMaxDims], cells[kMaxDims];  // the cells that they see
+    int64_t lanes;
+    const char* x;  // cell 0 of every axis, first lane
+    int64_t y;      // element of the first window
+};
+
+inline Box locate(const Job& job, int64_t task) {
+    Box b;
+    const int64_t lane = task % job.lane_tiles * job.lane_tile;
+    task /= job.lane_tiles;
+    b.lanes = least(job.lane_tile, job.lanes - lane);
+    b.x = job.x + lane * job.lane_stride;
+    b.y = lane;
+    for (int q = job.rank - 1; q >= 0; --q) {
+        b.j0[q] = task % job.tiles[q] * job.tile[q];
+        task /= job.tiles[q];
+        b.count[q] = least(job.tile[q], job.axis[q].o - b.j0[q]);
+        const Span cells = cells_of(job.axis[q], b.j0[q], b.count[q]);
+        b.c0[q] = cells.begin;
+        b.cells[q] = cells.end - cells.begin;
+        b.y += b.j0[q] * job.y_stride[q];
+    }
+    for (int i = job.outer - 1; i >= 0; --i) {
+        b.x += task % job.outer_size[i] * job.outer_x[i];
+        b.y += task % job.outer_size[i] * job.outer_y[i];
+        task /= job.outer_size[i];
+    }
+    return b;
+}
+
+template <class T>
+inline T* take(Arena* arena, int64_t n) {
+    return static_cast<T*>(arena_take(arena, n * static_cast<int64_t>(sizeof(T))));
+}
+
+// Dense strides for a tile; the number of its elements.
+inline int64_t dense(int rank, const int64_t* extent, int64_t lanes, int64_t* stride) {
+    int64_t size = lanes;
+    for (int q = rank - 1; q >= 0; --q) {
+        stride[q] = size;
+        size *= extent[q];
+    }
+    return size;
+}
+
+// f(at) for every position of the axes before `depth`.
+template <class F>
+inline void for_rows(int depth, const int64_t* extent, F f) {
+    int64_t at[kMaxDims] = {};
+    for (int q = 0; q < depth; ++q)
+        if (extent[q] == 0) return;
+    for (;;) {
+        f(static_cast<const int64_t*>(at));
+        int q = depth - 1;
+        for (; q >= 0; --q) {
+            if (++at[q] < extent[q]) break;
+            at[q] = 0;
+        }
+        if (q < 0) return;
+    }
+}
+
+// A row is a run of lanes or, when there is one lane only, of the innermost pooled axis.
+inline bool rows_are_lanes(const Job& job) { return job.lanes > 1; }
+inline int row_depth(const Job& job) { return rows_are_lanes(job) ? job.rank : job.rank - 1; }
+
+// The cells of a tile as a dense array of the work dtype.
+template <class T>
+CENOTE_ONCE void bring_in(const Job& job, const Box& b, T* out) {
+    const bool lanes = rows_are_lanes(job);
+    const int last = job.rank - 1;
+    for_rows(row_depth(job), b.cells, [&](const int64_t* at) {
+        const char* from = b.x;
+        bool real = true;
+        for (int q = 0; q < row_depth(job); ++q) {
+            const int64_t cell = b.c0[q] + at[q] - job.pad_low[q];
+            real &= cell >= 0 && cell < job.real_n[q];
+            from += cell * job.x_stride[q];
+        }
+        int64_t n = lanes ? b.lanes : b.cells[last];
+        if (!job.physical_padding) {
+            load_row(job.in, out, lanes ? from : from + b.c0[last] * job.x_stride[last],
+                     lanes ? job.lane_stride : job.x_stride[last], n, job.swap);
+            out += n;
+            return;
+        }
+        const T pad = static_cast<T>(job.pad_value);
+        if (lanes || !real) {
+            if (real)
+                load_row(job.in, out, from, job.lane_stride, n, job.swap);
+            else
+                for (int64_t i = 0; i < n; ++i) out[i] = pad;
+            out += n;
+            return;
+        }
+        const int64_t first = b.c0[last] - job.pad_low[last];  // the cell of out[0], which may be padding
+        const int64_t begin = least(n, most(0, -first)), end = most(begin, least(n, job.real_n[last] - first));
+        for (int64_t i = 0; i < begin; ++i) out[i] = pad;
+        load_row(job.in, out + begin, from + (first + begin) * job.x_stride[last], job.x_stride[last], end - begin,
+                 job.swap);
+        for (int64_t i = end; i < n; ++i) out[i] = pad;
+        out += n;
+    });
+}
+
+template <class T>
+inline int64_t tile_cells(const Job& job, const Box& b) {
+    int64_t n = b.lanes;
+    for (int q = 0; q < job.rank; ++q) n *= b.cells[q];
+    return n;
+}
+
+// All passes of a tile, from `in` to `last` if it is given, otherwise to working memory.
+template <class C>
+CENOTE_ONCE View<C> run_passes(const Job& job, const Box& b, View<C> in, const View<C>* last, Arena* arena) {
+    int64_t extent[kMaxDims];
+    int passes = 0;
+    for (int q = 0; q < job.rank; ++q) {
+        extent[q] = b.cells[q];
+        passes += !is_identity(job.axis[q]);
+    }
+    for (int i = 0; i < job.rank; ++i) {
+        const int q = job.pass[i];
+        if (is_identity(job.axis[q])) continue;
+        View<C> out;
+        const int64_t before = extent[q];
+        extent[q] = b.count[q];
+        if (--passes == 0 && last) {
+            out = *last;
+        } else {
+            const int64_t size = dense(job.rank, extent, b.lanes, out.stride);
+            out.base = {take<typename C::T>(arena, size), nullptr};
+            if constexpr (C::two_planes) out.base.w = take<typename C::U>(arena, size);
+        }
+        extent[q] = before;
+        run_pass<C>(job.axis[q], q, job.rank, extent, b.lanes, b.j0[q], b.count[q], b.c0[q], in, out, job.weight[q],
+                    arena);
+        extent[q] = b.count[q];
+        in = out;
+    }
+    return in;
+}
+
+template <class C>
+inline View<C> where_it_lies(const Job& job, const Box& b) {
+    using T = typename C::T;
+    View<C> view;
+    const char* from = b.x;
+    for (int q = 0; q < job.rank; ++q) {
+        from += b.c0[q] * job.x_stride[q];
+        view.stride[q] = job.x_stride[q] / static_cast<int64_t>(sizeof(T));
+    }
+    view.base = {const_cast<T*>(reinterpret_cast<const T*>(from)), nullptr};
+    return view;
+}
+
+template <class C>
+CENOTE_ONCE View<C> brought_in(const Job& job, const Box& b, Arena* arena) {
+    View<C> view;
+    const int64_t size = dense(job.rank, b.cells, b.lanes, view.stride);
+    view.base = {take<typename C::T>(arena, size), nullptr};
+    bring_in(job, b, view.base.v);
+    if (job.prepare == Prepare::absolute) absolute(view.base.v, size);
+    return view;
+}
+
+// f(at, offset in the view, element of y, n) for every row of results.
+template <class C, class F>
+inline void for_result_rows(const Job& job, const Box& b, const View<C>& totals, F f) {
+    const int depth = row_depth(job);
+    const int64_t n = rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1];
+    for_rows(depth, b.count, [&](const int64_t* at) {
+        int64_t offset = 0, y = b.y;
+        for (int q = 0; q < depth; ++q) {
+            offset += at[q] * totals.stride[q];
+            y += at[q] * job.y_stride[q];
+        }
+        f(at, offset, y, n);
+    });
+}
+
+// ------------------------------------------------------------------------------------------------ max and min
+
+template <class C>
+inline void pick_tile(const Job& job, int64_t task, Arena* arena) {
+    using T = typename C::T;
+    const Box b = locate(job, task);
+    View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
+    bool any_pass = false;
+    for (int q = 0; q < job.rank; ++q) any_pass |= !is_identity(job.axis[q]);
+    if (any_pass && job.out == job.work && job.out != DType::boolean) {
+        View<C> out;
+        for (int q = 0; q < job.rank; ++q) out.stride[q] = job.y_stride[q];
+        out.base = {reinterpret_cast<T*>(job.y) + b.y, nullptr};
+        run_passes<C>(job, b, in, &out, arena);
+        return;
+    }
+    const View<C> totals = run_passes<C>(job, b, in, nullptr, arena);
+    for_result_rows<C>(job, b, totals, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
+        store_row(job.out, job.y + y * size_of(job.out), totals.base.v + offset, n);
+    });
+}
+
+// From an offset in the window to the distance, in the flat index, from the window's first cell.
+struct Taps {
+    const Job& job;
+    int64_t* table;  // for small windows
+    int64_t size;
+
+    int64_t decode(int64_t offset) const {
+        int64_t distance = 0;
+        for (int q = 0; q < job.rank; ++q)
+            distance += offset / job.weight[q] % job.axis[q].k * job.axis[q].d * job.plane[q];
+        return distance;
+    }
+    int64_t operator()(int64_t offset) const { return offset < size ? table[offset] : decode(offset); }
+};
+
+inline Taps tap_table(const Job& job, Arena* arena) {
+    int64_t cells = 1;
+    for (int q = 0; q < job.rank; ++q) cells = cells > 4096 ? cells : cells * job.axis[q].k;
+    Taps taps{job, nullptr, cells > 4096 ? 0 : cells};
+    if (taps.size) {
+        taps.table = take<int64_t>(arena, taps.size);
+        for (int64_t i = 0; i < taps.size; ++i) taps.table[i] = taps.decode(i);
+    }
+    return taps;
+}
+
+template <class C>
+inline void pick_at_tile(const Job& job, int64_t task, Arena* arena) {
+    using T = typename C::T;
+    using U = typename C::U;
+    const Box b = locate(job, task);
+    View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
+    const View<C> totals = run_passes<C>(job, b, in, nullptr, arena);
+    const Taps taps = tap_table(job, arena);
+
+    // Of each window along the rows: the flat index of its first cell, or kEmpty when it has no real one.
+    constexpr int64_t kEmpty = INT64_MIN;
+    const bool lanes = rows_are_lanes(job);
+    const int depth = row_depth(job);
+    const auto start = [&](int q, int64_t j) {
+        const Span real = real_taps(job.axis[q], b.j0[q] + j);
+        return real.begin == real.end ? kEmpty : first_cell(job.axis[q], b.j0[q] + j) * job.plane[q];
+    };
+    int64_t* along = nullptr;
+    if (!lanes) {
+        along = take<int64_t>(arena, b.count[job.rank - 1]);
+        for (int64_t j = 0; j < b.count[job.rank - 1]; ++j) along[j] = start(job.rank - 1, j);
+    }
+    for_result_rows<C>(job, b, totals, [&](const int64_t* at, int64_t offset, int64_t y, int64_t n) {
+        const T* v = totals.base.v + offset;
+        const U* w = totals.base.w ? totals.base.w + offset : nullptr;
+        store_row(job.out, job.y + y * size_of(job.out), v, n);
+        int64_t base = 0;
+        bool empty = false;
+        for (int q = 0; q < depth; ++q) {
+            const int64_t first = start(q, at[q]);
+            empty |= first == kEmpty;
+            base += empty ? 0 : first;
+        }
+        for (int64_t i = 0; i < n; ++i) {
+            const bool none = empty || (along && along[i] == kEmpty) || (job.omit && v[i] != v[i]);
+            const int64_t here = base + (along && !none ? along[i] : 0);
+            job.index[y + i] = none ? -1 : here + (w ? taps(static_cast<int64_t>(w[i])) : 0);
+        }
+    });
+}

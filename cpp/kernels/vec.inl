@@ -1,0 +1,162 @@
+// A small vector type on compiler vector extensions.
+//
+// Every kernel is written once as a function of a lane type V, which is either a vector of T or a plain T:
+// the tail of a row runs the same code as its body, so that no lane, tail or length can mean anything else.
+
+template <class T, int Bytes>
+struct VecOf {
+    typedef T type __attribute__((vector_size(Bytes)));
+};
+
+template <class T, int Bytes>
+struct Lane {
+    using V = typename VecOf<T, Bytes>::type;
+    static constexpr int count = Bytes / sizeof(T);
+};
+
+template <class T>
+struct Lane<T, 0> {  // one element
+    using V = T;
+    static constexpr int count = 1;
+};
+
+template <class V>
+struct IsVector {
+    static constexpr bool value = true;
+};
+#define CENOTE_SCALAR(T)                     \
+    template <>                              \
+    struct IsVector<T> {                     \
+        static constexpr bool value = false; \
+    };
+CENOTE_SCALAR(int8_t)
+CENOTE_SCALAR(uint8_t)
+CENOTE_SCALAR(int16_t)
+CENOTE_SCALAR(uint16_t)
+CENOTE_SCALAR(int32_t)
+CENOTE_SCALAR(uint32_t)
+CENOTE_SCALAR(int64_t)
+CENOTE_SCALAR(uint64_t)
+CENOTE_SCALAR(float)
+CENOTE_SCALAR(double)
+#undef CENOTE_SCALAR
+
+template <class V, class T>
+inline V load(const T* p) {
+    V v;
+    __builtin_memcpy(&v, p, sizeof(V));
+    return v;
+}
+
+template <class V, class T>
+inline void store(T* p, V v) {
+    __builtin_memcpy(p, &v, sizeof(V));
+}
+
+template <class V, class T>
+inline V splat(T value) {
+    if constexpr (IsVector<V>::value) {
+        return value - V{};  // not V{} + value, which would lose the sign of -0.0
+    } else {
+        return value;
+    }
+}
+
+// Comparisons give a mask: a vector of integers, or a bool. `m ? a : b` selects for both.
+template <class M>
+inline M negate(M m) {
+    if constexpr (IsVector<M>::value) {
+        return ~m;
+    } else {
+        return m;
+    }
+}
+inline bool negate(bool m) { return !m; }
+
+// f(lane, i) for vectors of T from i = 0 to n, the tail in narrower vectors and single elements.
+template <class T, class F>
+inline void for_lanes(int64_t n, F f) {
+    int64_t i = 0;
+    constexpr int wide = kVectorBytes / sizeof(T);
+    for (; i + wide <= n; i += wide) f(Lane<T, kVectorBytes>{}, i);
+    if constexpr (kVectorBytes > 16) {
+        constexpr int narrow = 16 / sizeof(T);
+        for (; i + narrow <= n; i += narrow) f(Lane<T, 16>{}, i);
+    }
+    for (; i < n; ++i) {
+        __asm__ volatile("" : "+r"(i));  // a tail of a few elements: vectorising it would only double the code
+        f(Lane<T, 0>{}, i);
+    }
+}
+
+template <class T>
+struct Limits;
+#define CENOTE_LIMITS(T, lowest, highest)                \
+    template <>                                          \
+    struct Limits<T> {                                   \
+        static constexpr bool has_nan = false;           \
+        static constexpr T low = lowest, high = highest; \
+    };
+CENOTE_LIMITS(int8_t, INT8_MIN, INT8_MAX)
+CENOTE_LIMITS(uint8_t, 0, UINT8_MAX)
+CENOTE_LIMITS(int16_t, INT16_MIN, INT16_MAX)
+CENOTE_LIMITS(uint16_t, 0, UINT16_MAX)
+CENOTE_LIMITS(int32_t, INT32_MIN, INT32_MAX)
+CENOTE_LIMITS(uint32_t, 0, UINT32_MAX)
+CENOTE_LIMITS(int64_t, INT64_MIN, INT64_MAX)
+CENOTE_LIMITS(uint64_t, 0, UINT64_MAX)
+#undef CENOTE_LIMITS
+template <>
+struct Limits<float> {
+    static constexpr bool has_nan = true;
+    static constexpr float low = -__builtin_inff(), high = __builtin_inff(), nan = __builtin_nanf("");
+};
+template <>
+struct Limits<double> {
+    static constexpr bool has_nan = true;
+    static constexpr double low = -__builtin_inf(), high = __builtin_inf(), nan = __builtin_nan("");
+};
+
+// The unsigned integer as wide as T: what a vector of T can carry along in its lanes.
+template <int Bytes>
+struct UnsignedOf;
+template <>
+struct UnsignedOf<1> {
+    using type = uint8_t;
+};
+template <>
+struct UnsignedOf<2> {
+    using type = uint16_t;
+};
+template <>
+struct UnsignedOf<4> {
+    using type = uint32_t;
+};
+template <>
+struct UnsignedOf<8> {
+    using type = uint64_t;
+};
+template <class T>
+using Unsigned = typename UnsignedOf<sizeof(T)>::type;
+
+// The lane type of U that goes with the lane type V of T (same number of lanes).
+template <class V, class U>
+struct Beside {
+    using type = typename VecOf<U, sizeof(V)>::type;
+};
+#define CENOTE_BESIDE(T)  \
+    template <class U>    \
+    struct Beside<T, U> { \
+        using type = U;   \
+    };
+CENOTE_BESIDE(int8_t)
+CENOTE_BESIDE(uint8_t)
+CENOTE_BESIDE(int16_t)
+CENOTE_BESIDE(uint16_t)
+CENOTE_BESIDE(int32_t)
+CENOTE_BESIDE(uint32_t)
+CENOTE_BESIDE(int64_t)
+CENOTE_BESIDE(uint64_t)
+CENOTE_BESIDE(float)
+CENOTE_BESIDE(double)
+#undef CENOTE_BESIDE

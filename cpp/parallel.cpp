@@ -1,0 +1,189 @@
+#include "parallel.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <vector>
+
+namespace cenote {
+
+// ------------------------------------------------------------------------------------------- working memory
+
+// Blocks are handed out one after the other from chunks; what a thread keeps between calls is bounded.
+struct Arena {
+    struct Chunk {
+        char* data;
+        int64_t size, used;
+    };
+    static constexpr int64_t kFirst = int64_t{1} << 18, kKept = int64_t{1} << 20;
+    std::vector<Chunk> chunks;
+    size_t current = 0;
+
+    void* take(int64_t bytes) {
+        bytes = (bytes + 127) / 128 * 128;  // vectors never share a cache line between blocks
+        for (; current < chunks.size(); ++current) {
+            Chunk& c = chunks[current];
+            if (c.used + bytes <= c.size) {
+                c.used += bytes;
+                return c.data + (c.used - bytes);
+            }
+        }
+        const int64_t size = bytes > kFirst ? bytes : kFirst;
+        void* data = std::aligned_alloc(128, static_cast<size_t>(size));
+        if (!data) throw std::bad_alloc();
+        chunks.push_back({static_cast<char*>(data), size, bytes});
+        current = chunks.size() - 1;
+        return data;
+    }
+
+    void rewind() {
+        for (Chunk& c : chunks) c.used = 0;
+        current = 0;
+    }
+
+    // At the end of a job: keep a little for the next one.
+    void trim() {
+        int64_t kept = 0;
+        size_t n = 0;
+        for (Chunk& c : chunks) {
+            if (kept + c.size <= kKept) {
+                kept += c.size;
+                chunks[n++] = c;
+            } else {
+                std::free(c.data);
+            }
+        }
+        chunks.resize(n);
+        rewind();
+    }
+
+    ~Arena() {
+        for (Chunk& c : chunks) std::free(c.data);
+    }
+};
+
+void* arena_take(Arena* arena, int64_t bytes) { return arena->take(bytes); }
+
+// ------------------------------------------------------------------------------------------------------ pool
+
+namespace {
+
+struct Work {
+    int64_t tasks;
+    Body run;
+    const void* context;
+    std::atomic<int64_t> next{0};
+    std::mutex failing;
+    std::exception_ptr failure;
+
+    void help() {
+        thread_local Arena arena;
+        try {
+            for (int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) {
+                arena.rewind();
+                run(context, task, &arena);
+            }
+        } catch (...) {
+            next.store(tasks, std::memory_order_relaxed);
+            std::lock_guard<std::mutex> lock(failing);
+            if (!failure) failure = std::current_exception();
+        }
+        arena.trim();
+    }
+};
+
+struct Pool {
+    std::mutex busy;  // held by the caller whose job is running
+    std::mutex m;
+    std::condition_variable wake, done;
+    int threads = 0;  // started
+    int wanted = 0;   // of the current job, not yet joined by a thread
+    int running = 0;
+    Work* work = nullptr;
+
+    void loop() {
+        std::unique_lock<std::mutex> lock(m);
+        for (;;) {
+            wake.wait(lock, [&] { return wanted > 0; });
+            --wanted;
+            ++running;
+            Work* mine = work;
+            lock.unlock();
+            mine->help();
+            lock.lock();
+            if (--running == 0) done.notify_one();
+        }
+    }
+
+    void run(Work& job, int helpers) {
+        {
+            std::lock_guard<std::mutex> lock(m);
+            while (threads < helpers) {
+                std::thread([this] { loop(); }).detach();
+                ++threads;
+            }
+            work = &job;
+            wanted = helpers;
+        }
+        if (helpers == 1)
+            wake.notify_one();
+        else
+            wake.notify_all();
+        job.help();
+        std::unique_lock<std::mutex> lock(m);
+        wanted = 0;  // nothing is left for a thread that has not woken up yet
+        done.wait(lock, [&] { return running == 0; });
+        work = nullptr;
+    }
+};
+
+// Never destroyed: its threads may outlive every static object.
+std::atomic<Pool*> pool{nullptr};
+std::atomic<int> thread_count{1};
+
+// In a forked child the threads are gone and the locks may be held by nobody: start anew, leak the old one.
+void after_fork() { pool.store(nullptr); }
+
+Pool& the_pool() {
+    Pool* p = pool.load();
+    if (!p) {
+        static std::once_flag registered;
+        std::call_once(registered, [] { pthread_atfork(nullptr, nullptr, after_fork); });
+        auto fresh = std::make_unique<Pool>();
+        if (pool.compare_exchange_strong(p, fresh.get())) p = fresh.release();
+    }
+    return *p;
+}
+
+}  // namespace
+
+int num_threads() { return thread_count.load(std::memory_order_relaxed); }
+void set_num_threads(int n) { thread_count.store(n, std::memory_order_relaxed); }
+
+void parallel_for(int64_t tasks, int threads, Body run, const void* context) {
+    Work work;
+    work.tasks = tasks;
+    work.run = run;
+    work.context = context;
+    if (threads > tasks) threads = static_cast<int>(tasks);
+    if (threads > 1) {
+        Pool& p = the_pool();
+        std::unique_lock<std::mutex> mine(p.busy, std::try_to_lock);
+        if (mine.owns_lock())
+            p.run(work, threads - 1);
+        else
+            work.help();
+    } else {
+        work.help();
+    }
+    if (work.failure) std::rethrow_exception(work.failure);
+}
+
+}  // namespace cenote

@@ -1,0 +1,273 @@
+#include "pool.hpp"
+
+#include <cstring>
+
+#include "cpu.hpp"
+#include "parallel.hpp"
+
+namespace cenote {
+
+namespace {
+
+// A tile is worked on while it is in the second-level cache: cells and results of all passes together.
+int64_t tile_bytes = 192 * 1024;
+// Tiles are made smaller than that, down to this part of it, when there are too few of them for the threads.
+constexpr int64_t kSmallestPart = 6;
+// Below this much work a second thread costs more than it brings.
+int64_t grain_cells = 32 * 1024;
+
+// A maximum does not mind taps that never fall on a real cell: without them, offsets stay small however large
+// the padding is. A sum keeps them, because their number shapes its tree.
+void drop_dead_taps(Axis& a) {
+    if (a.starts || a.o == 0 || a.n == 0) return;
+    const int64_t begin = most(0, ceil_div(a.low - (a.o - 1) * a.s, a.d));
+    const int64_t end = least(a.k, floor_div(a.n - 1 + a.low, a.d) + 1);
+    if (end <= begin) return;
+    a.k = end - begin;
+    a.low -= begin * a.d;
+}
+
+// Offsets in the window travel in lanes as wide as the values: small types with large windows are widened.
+DType wide_enough(DType work, int64_t cells) {
+    const int64_t width = size_of(work);
+    if (width == 8 || cells <= int64_t{1} << (8 * width - (width == 4))) return work;
+    const bool huge = cells > int64_t{1} << 31;
+    switch (work) {
+        case DType::f32: return DType::f64;
+        case DType::boolean: return DType::i64;
+        case DType::i32:
+        case DType::u32: return DType::i64;
+        default: return huge ? DType::i64 : DType::i32;
+    }
+}
+
+// With physical padding the padded array is the array.
+void make_padding_real(Axis& a) {
+    a.n += a.low + a.high;
+    a.low = a.high = 0;
+}
+
+// How many cells `windows` windows of an axis see.
+int64_t reach(const Axis& a, int64_t windows) {
+    if (a.starts) return least(a.n, a.n * windows / most(a.o, 1) + a.k);
+    return least(most(a.n, 1), (windows - 1) * a.s + (a.k - 1) * a.d + 1);
+}
+
+int64_t tile_size(const Job& job) {
+    int64_t size = job.lane_tile;
+    for (int q = 0; q < job.rank; ++q) {
+        size *= most(reach(job.axis[q], job.tile[q]), job.tile[q]);
+        if (size > int64_t{1} << 40) break;
+    }
+    return size;
+}
+
+// How much more work a tile becomes per window when axis q is halved: overlapping windows share cells, and
+// neighbouring tiles do not share them with each other.
+double cost_of_halving(const Job& job, int q) {
+    const Axis& a = job.axis[q];
+    const int64_t whole = job.tile[q], half = (whole + 1) / 2;
+    const double before = static_cast<double>(reach(a, whole)) / static_cast<double>(whole);
+    double cost = static_cast<double>(reach(a, half)) / static_cast<double>(half) / before;
+    // Rows of less than a few vectors run at the speed of their tails.
+    if (q == job.rank - 1 && job.lanes == 1) cost += half * size_of(job.work) < 512 ? 1.0 : 0.02;
+    return cost;
+}
+
+void choose_tiles(Job& job, int64_t batch, int threads, int64_t cells) {
+    const int64_t width = size_of(job.work);
+    int64_t budget = tile_bytes / width;
+    const bool large = cells >= grain_cells;
+    for (;;) {
+        for (int q = 0; q < job.rank; ++q) job.tile[q] = most(job.axis[q].o, 1);
+        job.lane_tile = job.lanes;
+        // Lanes are free to split, down to a few cache lines.
+        while (tile_size(job) > budget && job.lane_tile * width > 1024)
+            job.lane_tile = (job.lane_tile / 2 + 15) / 16 * 16;
+        while (tile_size(job) > budget) {
+            int best = -1;
+            for (int q = 0; q < job.rank; ++q)
+                if (job.tile[q] > 1 && (best < 0 || cost_of_halving(job, q) < cost_of_halving(job, best))) best = q;
+            if (best < 0) break;
+            job.tile[best] = (job.tile[best] + 1) / 2;
+        }
+        job.tasks = batch;
+        for (int q = 0; q < job.rank; ++q) {
+            job.tiles[q] = ceil_div(job.axis[q].o, job.tile[q]);
+            job.tasks *= job.tiles[q];
+        }
+        job.lane_tiles = ceil_div(job.lanes, job.lane_tile);
+        job.tasks *= job.lane_tiles;
+        // A few large tiles keep threads waiting for the last one.
+        if (!large || threads == 1 || job.tasks >= 4 * threads || budget * width * kSmallestPart <= tile_bytes) return;
+        budget /= 2;
+    }
+}
+
+void run_task(const void* context, int64_t task, Arena* arena) {
+    const auto& [job, kernel] = *static_cast<const std::pair<Job, TaskFn>*>(context);
+    kernel(job, task, arena);
+}
+
+}  // namespace
+
+void set_limits(int64_t bytes_per_tile, int64_t cells_per_thread) {
+    tile_bytes = bytes_per_tile;
+    grain_cells = cells_per_thread;
+}
+
+void run(const Request& r) {
+    std::pair<Job, TaskFn> planned;
+    Job& job = planned.first;
+    job.x = static_cast<const char*>(r.x);
+    job.y = static_cast<char*>(r.y);
+    job.index = r.index;
+    job.in = r.in;
+    job.work = r.work;
+    job.out = r.out;
+    job.swap = r.swap;
+    job.omit = r.omit;
+    job.include_pad = r.include_pad;
+    job.physical_padding = r.physical_padding;
+    job.by_divisor = r.by_divisor;
+    job.reduce = r.reduce;
+    job.prepare = r.prepare;
+    job.finish = r.finish;
+    job.divisor = r.divisor;
+    job.beta = r.beta;
+    job.power = r.power;
+    job.pad_value = r.pad_value;
+
+    // Which window axis lies on each array axis, and the results' strides: dense, in the order given.
+    int window_axis[kMaxDims];
+    for (int i = 0; i < r.ndim; ++i) window_axis[i] = -1;
+    for (int w = 0; w < r.rank; ++w) window_axis[r.position[w]] = w;
+    int64_t y_stride[kMaxDims], size = 1;
+    for (int i = r.ndim - 1; i >= 0; --i) {
+        const int dim = r.order[i];
+        y_stride[dim] = size;
+        size *= window_axis[dim] < 0 ? r.shape[dim] : r.axis[window_axis[dim]].o;
+    }
+    if (size == 0) return;
+
+    // Trailing axes that are not pooled become lanes, as far as x has them in one piece.
+    int dims = r.ndim;
+    job.lanes = 1;
+    job.lane_stride = 0;
+    while (dims > 0 && window_axis[r.order[dims - 1]] < 0) {
+        const int dim = r.order[dims - 1];
+        if (r.shape[dim] != 1) {
+            if (job.lanes == 1)
+                job.lane_stride = r.stride[dim];
+            else if (r.stride[dim] != job.lane_stride * job.lanes)
+                break;
+            job.lanes *= r.shape[dim];
+        }
+        --dims;
+    }
+
+    int position_of[kMaxDims];  // window axis → place in memory order
+    job.rank = job.outer = 0;
+    int64_t batch = 1;
+    for (int i = 0; i < dims; ++i) {
+        const int dim = r.order[i], w = window_axis[dim];
+        if (w < 0) {
+            if (r.shape[dim] == 1) continue;
+            batch *= r.shape[dim];
+            const int last = job.outer - 1;
+            const bool joins = i > 0 && window_axis[r.order[i - 1]] < 0 && last >= 0 &&
+                               job.outer_x[last] == r.stride[dim] * r.shape[dim] &&
+                               job.outer_y[last] == y_stride[dim] * r.shape[dim];
+            if (joins) {
+                job.outer_size[last] *= r.shape[dim];
+                job.outer_x[last] = r.stride[dim];
+                job.outer_y[last] = y_stride[dim];
+                continue;
+            }
+            job.outer_size[job.outer] = r.shape[dim];
+            job.outer_x[job.outer] = r.stride[dim];
+            job.outer_y[job.outer++] = y_stride[dim];
+            continue;
+        }
+        Axis a = r.axis[w];
+        job.pad_low[job.rank] = r.physical_padding ? a.low : 0;
+        job.real_n[job.rank] = a.n;
+        if (r.physical_padding) make_padding_real(a);
+        if (r.reduce != Reduce::sum) drop_dead_taps(a);
+        job.axis[job.rank] = a;
+        job.x_stride[job.rank] = r.stride[dim];
+        job.y_stride[job.rank] = y_stride[dim];
+        position_of[w] = job.rank++;
+    }
+
+    // A sum goes over the first window axis first, a maximum over the last one first: that finds the first of
+    // equal cells in row-major order.
+    int64_t weight = 1, plane = 1;
+    for (int w = r.rank - 1; w >= 0; --w) {
+        const int q = position_of[w];
+        job.pass[r.reduce == Reduce::sum ? w : r.rank - 1 - w] = q;
+        job.weight[q] = weight;
+        job.plane[q] = plane;
+        weight *= job.axis[q].k;
+        plane *= r.axis[w].n;
+    }
+
+    if (job.index) job.work = wide_enough(job.work, weight);
+
+    const int64_t width = size_of(job.in);
+    const bool same_type = job.in == job.work || (job.in == DType::boolean && job.work == DType::u8);
+    job.direct = same_type && job.in != DType::boolean && !job.swap && job.prepare == Prepare::none &&
+                 !(job.omit && job.reduce == Reduce::sum) && reinterpret_cast<uintptr_t>(job.x) % width == 0 &&
+                 (job.lanes > 1 ? job.lane_stride : job.x_stride[job.rank - 1]) == width;
+    for (int q = 0; q < job.rank; ++q) job.direct &= job.x_stride[q] % width == 0;
+    for (int i = 0; i < job.outer; ++i) job.direct &= job.outer_x[i] % width == 0;
+
+    int64_t cells = batch * job.lanes;
+    for (int q = 0; q < job.rank; ++q) {
+        cells *= most(job.axis[q].o, least(job.axis[q].n, job.axis[q].o * job.axis[q].k));
+        if (cells > (int64_t{1} << 50)) break;
+    }
+    const int threads = static_cast<int>(least(num_threads(), most(1, cells / grain_cells)));
+    choose_tiles(job, batch, threads, cells);
+    planned.second = level_in_use().find_kernel(job);
+    parallel_for(job.tasks, threads, &run_task, &planned);
+}
+
+namespace {
+
+template <int64_t Width>
+void scatter_items(char* out, const char* values, const int64_t* index, int64_t n) {
+    for (int64_t i = 0; i < n; ++i)
+        if (index[i] >= 0) std::memcpy(out + index[i] * Width, values + i * Width, Width);
+}
+
+struct Scatter {
+    char* out;
+    const char* values;
+    const int64_t* index;
+    int64_t per_plane, plane_size, width;
+};
+
+}  // namespace
+
+void scatter(void* out, const void* values, const int64_t* index, int64_t planes, int64_t per_plane, int64_t plane_size,
+             int64_t width) {
+    const Scatter all{static_cast<char*>(out), static_cast<const char*>(values), index, per_plane, plane_size, width};
+    const auto one_plane = [](const void* context, int64_t plane, Arena*) {
+        const Scatter& s = *static_cast<const Scatter*>(context);
+        char* to = s.out + plane * s.plane_size * s.width;
+        const char* from = s.values + plane * s.per_plane * s.width;
+        const int64_t* at = s.index + plane * s.per_plane;
+        switch (s.width) {
+            case 1: return scatter_items<1>(to, from, at, s.per_plane);
+            case 2: return scatter_items<2>(to, from, at, s.per_plane);
+            case 4: return scatter_items<4>(to, from, at, s.per_plane);
+            case 8: return scatter_items<8>(to, from, at, s.per_plane);
+            default: return scatter_items<16>(to, from, at, s.per_plane);
+        }
+    };
+    const int threads = static_cast<int>(least(num_threads(), most(1, planes * per_plane / grain_cells)));
+    parallel_for(planes, threads, one_plane, &all);
+}
+
+}  // namespace cenote

@@ -1,0 +1,39 @@
+"""Windows over arrays: pooling of any rank, on any axes, in any layout, right and fast."""
+
+from .fold import pool, reducer
+from .pooling import (
+    adaptive_avg_pool,
+    adaptive_max_pool,
+    avg_pool,
+    global_avg_pool,
+    global_max_pool,
+    lp_pool,
+    max_pool,
+    max_unpool,
+    min_pool,
+    output_shape,
+    smooth_max_pool,
+    sum_pool,
+)
+from .runtime import get_num_threads, num_threads, set_num_threads, show_config
+
+__all__ = [
+    "adaptive_avg_pool",
+    "adaptive_max_pool",
+    "avg_pool",
+    "get_num_threads",
+    "global_avg_pool",
+    "global_max_pool",
+    "lp_pool",
+    "max_pool",
+    "max_unpool",
+    "min_pool",
+    "num_threads",
+    "output_shape",
+    "pool",
+    "reducer",
+    "set_num_threads",
+    "show_config",
+    "smooth_max_pool",
+    "sum_pool",
+]

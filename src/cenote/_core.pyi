@@ -1,0 +1,47 @@
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+class Axes:
+    def __init__(self) -> None: ...
+    def add(
+        self,
+        position: int,
+        n: int,
+        o: int,
+        k: int,
+        s: int,
+        d: int,
+        low: int,
+        high: int,
+        starts: Sequence[int],
+        lengths: Sequence[int],
+    ) -> None: ...
+
+def pool(
+    axes: Axes,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    index: NDArray[Any] | None,
+    order: tuple[int, ...] | None,
+    in_type: int,
+    work_type: int,
+    out_type: int,
+    swap: bool,
+    reduce: int,
+    prepare: int,
+    finish: int,
+    omit: bool,
+    include_pad: bool,
+    pad_value: float | None,
+    divisor: float | None,
+    parameter: float,
+) -> None: ...
+def scatter(out: NDArray[Any], values: NDArray[Any], index: NDArray[Any], planes: int) -> None: ...
+def set_limits(bytes_per_tile: int, cells_per_thread: int) -> None: ...
+def num_threads() -> int: ...
+def set_num_threads(n: int) -> None: ...
+def level() -> str: ...
+def use_level(name: str) -> bool: ...
+def levels() -> list[str]: ...

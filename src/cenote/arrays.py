@@ -1,0 +1,149 @@
+"""What comes in, and in which dtype it comes out.
+
+:func:`as_array` is the only way into the package for data; :data:`RESULT` is the only place that knows
+what an operation does to a dtype. The table in the documentation is written from it and tested against
+the operations themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import BadType, BadValue, kind
+
+Array: TypeAlias = NDArray[Any]
+DType: TypeAlias = np.dtype[Any]
+
+# Libraries whose arrays must never be turned into NumPy arrays behind the user's back.
+FOREIGN = {
+    "torch": "x.numpy()",
+    "jax": "np.asarray(x)",
+    "jaxlib": "np.asarray(x)",
+    "dask": "x.compute()",
+    "xarray": "x.values",
+}
+
+NATIVE = frozenset("?bBhHiIlLqQefdFD")
+
+
+def is_bfloat16(dtype: DType) -> bool:
+    """Whether this is ml_dtypes' bfloat16, without importing ml_dtypes."""
+    return dtype.name == "bfloat16" and dtype.itemsize == 2
+
+
+def is_float(dtype: DType) -> bool:
+    return dtype.kind == "f" or is_bfloat16(dtype)
+
+
+def has_nan(dtype: DType) -> bool:
+    return dtype.kind == "c" or is_float(dtype)
+
+
+def as_array(x: object, name: str = "x") -> Array:
+    """``x`` as a plain NumPy array of a dtype that windows know, without a copy where there is one."""
+    if type(x) is not np.ndarray:
+        x = convert(x, name)
+    dtype = x.dtype
+    if dtype.char not in NATIVE and not is_bfloat16(dtype):
+        raise BadType(
+            f"{name} has dtype {dtype}: a bool, an integer, float16, float32, float64, bfloat16, complex64 "
+            f"or complex128 is needed{hint(dtype)}"
+        )
+    return x
+
+
+def convert(x: object, name: str) -> Array:
+    if isinstance(x, np.ma.MaskedArray):
+        raise BadType(
+            f"{name} is a masked array, and its mask would be lost: pass {name}.filled(value), or "
+            f"{name}.filled(np.nan) with nan='omit'"
+        )
+    for base in type(x).__mro__:
+        library = (base.__module__ or "").partition(".")[0]
+        if library in FOREIGN:
+            article = "a" if library != "xarray" else "an"
+            raise BadType(
+                f"{name} is {article} {library} {type(x).__name__}, which is not supported yet: pass "
+                f"{FOREIGN[library].replace('x', name, 1) if library != 'jax' else f'np.asarray({name})'}"
+            )
+    if isinstance(x, (str, bytes, dict, set)) or x is None or callable(x):
+        raise BadType(f"{name} is {kind(x)}: an array or a nested list of numbers is needed")
+    try:
+        return np.asarray(x)
+    except ValueError as cause:  # a ragged list
+        raise BadValue(f"{name} cannot be made an array: {cause}") from None
+    except TypeError as cause:
+        raise BadType(f"{name} cannot be made an array: {cause}") from None
+
+
+def hint(dtype: DType) -> str:
+    if dtype.kind == "O":
+        return "; convert it with x.astype(float)"
+    if dtype.char in "gG":
+        return "; convert it with x.astype(np.float64) or x.astype(np.complex128)"
+    if dtype.kind in "mM":
+        return "; pool x.view(np.int64) instead"
+    return ""
+
+
+# ------------------------------------------------------------------------------------------- result dtypes
+
+
+def native(dtype: DType) -> DType:
+    return dtype.newbyteorder("=") if not dtype.isnative else dtype
+
+
+def ordered(dtype: DType) -> DType:
+    """max and min keep the dtype; complex numbers have no order."""
+    if dtype.kind == "c":
+        raise BadType(f"x has dtype {dtype}: complex numbers have no order, pool x.real, x.imag or abs(x)")
+    return native(dtype)
+
+
+def summed(dtype: DType) -> DType:
+    """NumPy's rule for sums: small integers grow to 64 bits, the rest stays."""
+    if dtype.kind in "bi":
+        return np.dtype(np.int64)
+    if dtype.kind == "u":
+        return np.dtype(np.uint64)
+    return native(dtype)
+
+
+def averaged(dtype: DType) -> DType:
+    return np.dtype(np.float64) if dtype.kind in "biu" else native(dtype)
+
+
+def real_valued(dtype: DType) -> DType:
+    if dtype.kind == "c":
+        raise BadType(f"x has dtype {dtype}: a real dtype is needed, pool abs(x) instead")
+    return averaged(dtype)
+
+
+RESULT: dict[str, Callable[[DType], DType]] = {
+    "max_pool": ordered,
+    "min_pool": ordered,
+    "avg_pool": averaged,
+    "sum_pool": summed,
+    "lp_pool": real_valued,
+    "smooth_max_pool": real_valued,
+    "adaptive_max_pool": ordered,
+    "adaptive_avg_pool": averaged,
+    "global_max_pool": ordered,
+    "global_avg_pool": averaged,
+    "max_unpool": native,
+}
+
+
+def memory_order(x: Array) -> tuple[int, ...] | None:
+    """The axes of ``x`` from the outermost in memory to the innermost; None for C order.
+
+    A result laid out like its input lets windows over a transposed view run along memory as well as those over
+    the array itself.
+    """
+    if x.flags.c_contiguous or 0 in x.strides:
+        return None
+    return tuple(sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis])))

@@ -1,0 +1,515 @@
+"""The pooling functions: read the arguments, lay the window on the array, run the primitive."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import primitives
+from .arrays import Array, as_array, ordered, real_valued
+from .errors import BadType, BadValue, kind, public, shown
+from .window import (
+    Ints,
+    Padding,
+    adaptive_geometry,
+    as_flag,
+    as_int,
+    as_sequence,
+    global_geometry,
+    parse_window,
+    resolve_axes,
+    unpooled_sizes,
+)
+
+NaN = Literal["propagate", "omit"]
+Ties = Literal["first", "split"]
+Indices = NDArray[np.int64]
+
+
+def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
+    if not isinstance(value, str):
+        raise BadType(f"{name}={shown(value)} is {kind(value)}: {' or '.join(map(repr, allowed))} is needed")
+    if value not in allowed:
+        raise BadValue(f"{name}={shown(value)}: {' or '.join(map(repr, allowed))} is needed")
+    return value
+
+
+def omits(nan: object) -> bool:
+    return choice("nan", nan, ("propagate", "omit")) == "omit"
+
+
+def real_number(name: str, value: object) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.floating, np.integer)):
+        raise BadType(f"{name}={shown(value)} is {kind(value)}: a real number is needed")
+    try:
+        return float(value)
+    except OverflowError:
+        raise BadValue(f"{name}={shown(value)} is too large for a float") from None
+
+
+def pick(
+    x: ArrayLike,
+    largest: bool,
+    window: object,
+    stride: object,
+    padding: object,
+    dilation: object,
+    ceil_mode: object,
+    axes: object,
+    nan: object,
+    ties: object,
+    return_indices: object,
+) -> Any:
+    """max_pool and min_pool: the same selection, by opposite orders."""
+    geometry_of = parse_window(window, stride, padding, dilation, ceil_mode, axes)
+    omit = omits(nan)
+    choice("ties", ties, ("first", "split"))
+    wanted = as_flag("return_indices", return_indices)
+    data = as_array(x)
+    ordered(data.dtype)
+    values, indices = primitives.pick(data, geometry_of.on(data.shape), largest, omit, wanted)
+    return (values, indices) if wanted else values
+
+
+@public
+def max_pool(
+    x: ArrayLike,
+    window: Ints,
+    *,
+    stride: Ints | None = None,
+    padding: Padding = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    axes: Ints | None = None,
+    nan: NaN = "propagate",
+    ties: Ties = "first",
+    return_indices: bool = False,
+) -> Any:
+    """The largest cell of each window.
+
+    Parameters
+    ----------
+    x : array_like
+        The data: bool, any integer, float16, bfloat16, float32 or float64, of any rank and memory layout.
+    window : tuple of int, or int
+        The size of the window on each pooled axis. A tuple lies on the trailing axes, or on ``axes``; an int
+        is that size on each axis of ``axes``, which must then be given.
+    stride : int or one int per window axis
+        The step from one window to the next; the window's size by default, so that windows tile the array.
+    padding : int, one int per axis, one (low, high) pair per axis, "valid", "same" or "same_lower"
+        Cells added around the array, which are never chosen.
+    dilation : int or one int per axis
+        The distance between neighbouring cells of a window.
+    ceil_mode : bool
+        Round the output size up: a last window that starts inside the array, or in its low padding, counts
+        although it reaches past the end.
+    axes : int or sequence of int
+        The axes that the window lies on, in the window's order.
+    nan : {"propagate", "omit"}
+        A NaN in a window is its result, or NaN cells are left out; a window of nothing but NaN is NaN.
+    ties : {"first", "split"}
+        Which of several largest cells a derivative follows: the first in row-major order, or all in equal
+        parts. Values and indices do not depend on it.
+    return_indices : bool
+        Also return the flat index of the chosen cell, row-major over the pooled axes of the unpadded array,
+        −1 for a window without a cell.
+
+    Returns
+    -------
+    ndarray, or (ndarray, ndarray of int64) with ``return_indices``
+        The dtype of ``x`` is kept. A window without a real cell gives −inf, or the least integer.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> x = np.array([[0, 10, 8], [2, 7, 3], [5, 7, 20]])
+    >>> cn.max_pool(x, (2, 2), stride=1)
+    array([[10, 10],
+           [ 7, 20]])
+    >>> cn.max_pool(x, (3,))                        # the last axis only
+    array([[10],
+           [ 7],
+           [20]])
+    >>> cn.max_pool(x, 2, axes=0, stride=1)         # the first axis only
+    array([[ 2, 10,  8],
+           [ 5,  7, 20]])
+    >>> values, indices = cn.max_pool(x, (2, 2), ceil_mode=True, return_indices=True)
+    >>> values
+    array([[10,  8],
+           [ 7, 20]])
+    >>> indices
+    array([[1, 2],
+           [7, 8]])
+    """
+    return pick(x, True, window, stride, padding, dilation, ceil_mode, axes, nan, ties, return_indices)
+
+
+@public
+def min_pool(
+    x: ArrayLike,
+    window: Ints,
+    *,
+    stride: Ints | None = None,
+    padding: Padding = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    axes: Ints | None = None,
+    nan: NaN = "propagate",
+    ties: Ties = "first",
+    return_indices: bool = False,
+) -> Any:
+    """The smallest cell of each window: the mirror image of :func:`max_pool`, with the same arguments.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> cn.min_pool(np.array([3.0, 1.0, np.nan, 2.0]), (2,))
+    array([ 1., nan])
+    >>> cn.min_pool(np.array([3.0, 1.0, np.nan, 2.0]), (2,), nan="omit")
+    array([1., 2.])
+    """
+    return pick(x, False, window, stride, padding, dilation, ceil_mode, axes, nan, ties, return_indices)
+
+
+@public
+def sum_pool(
+    x: ArrayLike,
+    window: Ints,
+    *,
+    stride: Ints | None = None,
+    padding: Padding = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    axes: Ints | None = None,
+    nan: NaN = "propagate",
+) -> Array:
+    """The sum of each window; padding counts as zero.
+
+    The window arguments are those of :func:`max_pool`. Integers and bool are summed in 64 bits as NumPy does,
+    float16 and bfloat16 in float32; complex numbers work. With ``nan="omit"`` NaN cells are left out, and a
+    window of nothing but NaN is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> cn.sum_pool(np.arange(6), (2,))
+    array([1, 5, 9])
+    >>> cn.sum_pool(np.arange(6), (3,), stride=2, padding="same")
+    array([3, 9, 9])
+    """
+    shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
+    omit = omits(nan)
+    data = as_array(x)
+    return primitives.sum_pool(data, shape.on(data.shape), omit)
+
+
+@public
+def avg_pool(
+    x: ArrayLike,
+    window: Ints,
+    *,
+    stride: Ints | None = None,
+    padding: Padding = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    axes: Ints | None = None,
+    count_include_pad: bool = True,
+    divisor: float | None = None,
+    nan: NaN = "propagate",
+) -> Array:
+    """The average of each window.
+
+    The window arguments are those of :func:`max_pool`.
+
+    Parameters
+    ----------
+    count_include_pad : bool
+        Divide by the number of cells of the padded array in the window, or by the number of real ones. What
+        ``ceil_mode`` makes a window reach past the padding is never counted. A window without a real cell is
+        0 in the first case and NaN in the second.
+    divisor : float, optional
+        Divide by this instead: any finite number but 0.
+    nan : {"propagate", "omit"}
+        With "omit", NaN cells are neither added nor counted; a window of nothing but NaN is NaN.
+
+    Returns
+    -------
+    ndarray
+        Floats and complex numbers keep their dtype; integers and bool give float64.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> x = np.arange(1.0, 6.0)
+    >>> cn.avg_pool(x, (2,), ceil_mode=True)
+    array([1.5, 3.5, 5. ])
+    >>> cn.avg_pool(x, (3,), stride=2, padding=1)
+    array([1., 3., 3.])
+    >>> cn.avg_pool(x, (3,), stride=2, padding=1, count_include_pad=False)
+    array([1.5, 3. , 4.5])
+    """
+    shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
+    include_pad = as_flag("count_include_pad", count_include_pad)
+    by = None if divisor is None else real_number("divisor", divisor)
+    if by is not None and (by == 0 or not math.isfinite(by)):
+        raise BadValue(f"divisor={shown(divisor)}: a finite number other than 0 is needed")
+    omit = omits(nan)
+    data = as_array(x)
+    return primitives.avg_pool(data, shape.on(data.shape), omit, by, include_pad)
+
+
+@public
+def lp_pool(
+    x: ArrayLike,
+    window: Ints,
+    *,
+    p: float = 2.0,
+    stride: Ints | None = None,
+    padding: Padding = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    axes: Ints | None = None,
+) -> Array:
+    """The p-norm of each window, (Σ|x|ᵖ)^(1/p); padding counts as zero.
+
+    The window arguments are those of :func:`max_pool`. ``p`` is any real number above 0; ``inf`` is the
+    largest magnitude. Computed in double precision and scaled, so that it neither overflows nor underflows
+    unless its result does. Floats keep their dtype, integers give float64.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> cn.lp_pool(np.array([3.0, -4.0, 1e200, 1e200]), (2,))
+    array([5.00000000e+000, 1.41421356e+200])
+    """
+    shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
+    power = real_number("p", p)
+    if not power > 0:
+        raise BadValue(f"p={shown(p)}: a number above 0 is needed, inf included")
+    data = as_array(x)
+    real_valued(data.dtype)
+    return primitives.lp_pool(data, shape.on(data.shape), power)
+
+
+@public
+def smooth_max_pool(
+    x: ArrayLike,
+    window: Ints,
+    *,
+    beta: float = 1.0,
+    pad_value: float | None = 0.0,
+    stride: Ints | None = None,
+    padding: Padding = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    axes: Ints | None = None,
+) -> Array:
+    """The smooth maximum of each window, (1/β)·log Σ exp(β·x).
+
+    The window arguments are those of :func:`max_pool`. It lies between the maximum and the maximum +
+    log(cells)/β; a negative ``beta`` gives a smooth minimum. Any finite β·x is safe.
+
+    Parameters
+    ----------
+    beta : float
+        How sharp: any finite number but 0.
+    pad_value : float or None
+        What padded cells hold: they are part of the sum. None leaves them out, and a window without a real
+        cell is then −inf (+inf for a negative ``beta``).
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> cn.smooth_max_pool(np.array([0.0, 0.0, 1000.0, 999.0]), (2,))
+    array([6.93147181e-01, 1.00031326e+03])
+    >>> cn.smooth_max_pool(np.array([0.0, 0.0, 1000.0, 999.0]), (2,), beta=-50.0).round(3)
+    array([-1.40e-02,  9.99e+02])
+    """
+    shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
+    sharpness = real_number("beta", beta)
+    if sharpness == 0 or not math.isfinite(sharpness):
+        raise BadValue(f"beta={shown(beta)}: a finite number other than 0 is needed")
+    fill = None if pad_value is None else real_number("pad_value", pad_value)
+    if fill is not None and math.isnan(fill):
+        raise BadValue("pad_value=nan: a number is needed, or None to leave padded cells out")
+    data = as_array(x)
+    real_valued(data.dtype)
+    return primitives.smooth_max_pool(data, shape.on(data.shape), sharpness, fill)
+
+
+# ---------------------------------------------------------------------------------------- adaptive and global
+
+
+@public
+def adaptive_max_pool(x: ArrayLike, output_size: Any, *, axes: Ints | None = None, return_indices: bool = False) -> Any:
+    """The largest cell of each of ``output_size`` bins, which cover each axis as evenly as they can.
+
+    Bin ``i`` of ``o`` on an axis of ``n`` cells is floor(i·n/o) … ceil((i+1)·n/o), so that bins overlap where
+    ``o`` does not divide ``n``, and ``o`` may be larger than ``n``.
+
+    Parameters
+    ----------
+    output_size : tuple of (int or None), or int
+        The number of bins on each trailing axis, or on ``axes``; None keeps an axis as it is. An int needs
+        ``axes``.
+    return_indices : bool
+        As for :func:`max_pool`.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> cn.adaptive_max_pool(np.array([1, 2, 3]), (5,))
+    array([1, 2, 2, 3, 3])
+    """
+    wanted = as_flag("return_indices", return_indices)
+    data = as_array(x)
+    ordered(data.dtype)
+    geometry = adaptive_geometry(data.shape, output_size, axes)
+    values, indices = primitives.pick(data, geometry, True, False, wanted)
+    return (values, indices) if wanted else values
+
+
+@public
+def adaptive_avg_pool(x: ArrayLike, output_size: Any, *, axes: Ints | None = None) -> Array:
+    """The average of each of ``output_size`` bins; the bins are those of :func:`adaptive_max_pool`.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> cn.adaptive_avg_pool(np.array([1.0, 2, 3, 4, 5]), (3,))
+    array([1.5, 3. , 4.5])
+    """
+    data = as_array(x)
+    return primitives.avg_pool(data, adaptive_geometry(data.shape, output_size, axes), False, None, True)
+
+
+@public
+def global_max_pool(x: ArrayLike, *, axes: Ints) -> Array:
+    """The largest cell over the whole of ``axes``, which stay with length 1.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> cn.global_max_pool(np.arange(12).reshape(2, 2, 3), axes=(1, 2))
+    array([[[ 5]],
+    <BLANKLINE>
+           [[11]]])
+    """
+    data = as_array(x)
+    ordered(data.dtype)
+    return primitives.pick(data, global_geometry(data.shape, axes), True, False, False)[0]
+
+
+@public
+def global_avg_pool(x: ArrayLike, *, axes: Ints) -> Array:
+    """The average over the whole of ``axes``, which stay with length 1.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> cn.global_avg_pool(np.arange(6.0).reshape(2, 3), axes=-1)
+    array([[1.],
+           [4.]])
+    """
+    data = as_array(x)
+    return primitives.avg_pool(data, global_geometry(data.shape, axes), False, None, True)
+
+
+# ------------------------------------------------------------------------------------------------- the inverse
+
+
+@public
+def max_unpool(
+    y: ArrayLike,
+    indices: ArrayLike,
+    window: Ints,
+    *,
+    stride: Ints | None = None,
+    padding: Padding = 0,
+    dilation: Ints = 1,
+    axes: Ints | None = None,
+    output_shape: Ints | None = None,
+) -> Array:
+    """Put pooled values back where :func:`max_pool` found them, and zero everywhere else.
+
+    Parameters
+    ----------
+    y : array_like
+        The values.
+    indices : array_like of int
+        Where each goes, as ``return_indices=True`` gave them: flat and row-major over the pooled axes of the
+        result. −1 is skipped. Of two values for one cell the last in row-major order stays.
+    window, stride, padding, dilation, axes
+        As they were given to :func:`max_pool`.
+    output_shape : sequence of int, optional
+        The sizes of the pooled axes of the result: any that hold the indices. By default the least that
+        pools to ``y``.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> x = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+    >>> values, indices = cn.max_pool(x, (2, 2), return_indices=True)
+    >>> cn.max_unpool(values, indices, (2, 2), output_shape=(3, 3))
+    array([[0, 0, 0],
+           [0, 5, 0],
+           [0, 0, 0]])
+    """
+    shape = parse_window(window, stride, padding, dilation, False, axes)
+    data, where = as_array(y, "y"), as_array(indices, "indices")
+    if where.dtype.kind not in "iu":
+        raise BadType(f"indices has dtype {where.dtype}: integers are needed")
+    if where.shape != data.shape:
+        raise BadValue(f"indices has shape {where.shape}, y has {data.shape}: they must agree")
+    positions = resolve_axes(shape.axes, shape.rank, data.ndim, f"window={shape.size}")
+    if output_shape is None:
+        sizes = unpooled_sizes(shape, positions, data.shape)
+    else:
+        entries = as_sequence(output_shape)
+        if entries is None:
+            entries = (output_shape,)
+        if len(entries) != shape.rank:
+            raise BadValue(
+                f"output_shape={shown(output_shape)} has {len(entries)} entries, the window has {shape.rank} axes: "
+                "give the size of each pooled axis, and of no other"
+            )
+        sizes = tuple(as_int("output_shape", output_shape, entry, 0) for entry in entries)
+    cells = math.prod(sizes)
+    if where.size:
+        low, high = int(where.min()), int(where.max())
+        if low < -1 or high >= cells:
+            raise BadValue(
+                f"indices reach from {low} to {high}, the pooled axes of the result are {sizes}: "
+                f"-1 (skipped) to {cells - 1} is allowed"
+            )
+    return primitives.unpool(data, where, positions, sizes)
+
+
+@public
+def output_shape(
+    shape: Ints,
+    window: Ints,
+    *,
+    stride: Ints | None = None,
+    padding: Padding = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    axes: Ints | None = None,
+) -> tuple[int, ...]:
+    """The shape that a pooling function gives for an array of ``shape``: no data needed.
+
+    Examples
+    --------
+    >>> import cenote as cn
+    >>> cn.output_shape((8, 3, 32, 33), (3, 3), stride=2, padding="same")
+    (8, 3, 16, 17)
+    """
+    laid = parse_window(window, stride, padding, dilation, ceil_mode, axes)
+    entries = as_sequence(shape)
+    if entries is None:
+        raise BadType(f"shape={shown(shape)} is {kind(shape)}: a tuple of ints is needed")
+    return laid.on(tuple(as_int("shape", shape, entry, 0) for entry in entries)).out_shape

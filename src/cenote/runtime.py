@@ -1,0 +1,115 @@
+"""Threads and SIMD level of the compiled core."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import warnings
+from collections.abc import Iterator
+from importlib import metadata
+
+import numpy as np
+
+from . import _core
+from .errors import BadType, BadValue, kind, public, shown
+
+MOST_THREADS = 1024
+
+
+def usable_cpus() -> int:
+    """The CPUs that this process may run on."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def threads_from_environment() -> int:
+    for name in ("CENOTE_NUM_THREADS", "OMP_NUM_THREADS"):
+        text = os.environ.get(name, "").strip()
+        if not text:
+            continue
+        # OpenMP allows a list, one entry per nesting level: the first one is ours.
+        first = text.partition(",")[0].strip()
+        if first.isascii() and first.isdigit() and 1 <= int(first) <= MOST_THREADS:
+            return int(first)
+        warnings.warn(
+            f"{name}={text!r} is not a number of threads from 1 to {MOST_THREADS}: ignored",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return usable_cpus()
+
+
+def checked_threads(n: object) -> int:
+    if isinstance(n, (bool, np.bool_)) or not isinstance(n, (int, np.integer)):
+        raise BadType(f"n={shown(n)} is {kind(n)}: a number of threads is needed")
+    if not 1 <= n <= MOST_THREADS:
+        raise BadValue(f"n={n}: a number of threads from 1 to {MOST_THREADS} is needed")
+    return int(n)
+
+
+@public
+def set_num_threads(n: int) -> None:
+    """How many threads a call may use from now on, in the whole process. Results do not depend on it."""
+    _core.set_num_threads(checked_threads(n))
+
+
+def get_num_threads() -> int:
+    """How many threads a call may use."""
+    return _core.num_threads()
+
+
+@public
+def num_threads(n: int) -> contextlib.AbstractContextManager[None]:
+    """A context in which calls use ``n`` threads, after which the number is what it was.
+
+    Examples
+    --------
+    >>> import cenote as cn
+    >>> with cn.num_threads(1):
+    ...     cn.get_num_threads()
+    1
+    """
+    return _limited(checked_threads(n))
+
+
+@contextlib.contextmanager
+def _limited(n: int) -> Iterator[None]:
+    before = _core.num_threads()
+    _core.set_num_threads(n)
+    try:
+        yield
+    finally:
+        _core.set_num_threads(before)
+
+
+def config() -> dict[str, str]:
+    """What :func:`show_config` prints."""
+    return {
+        "cenote": metadata.version("cenote"),
+        "SIMD level": f"{_core.level()} (this CPU can run: {', '.join(_core.levels())})",
+        "threads": f"{_core.num_threads()} ({usable_cpus()} CPUs usable)",
+        "NumPy": np.__version__,
+        "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
+    }
+
+
+def show_config() -> None:
+    """Print the version, the SIMD level in use and the number of threads."""
+    lines = config()
+    width = max(map(len, lines))
+    for name, value in lines.items():
+        print(f"{name:<{width}}  {value}")
+
+
+def start() -> None:
+    """Read the environment, once, when the package is imported."""
+    _core.set_num_threads(threads_from_environment())
+    level = os.environ.get("CENOTE_SIMD", "").strip().lower()
+    if level and not _core.use_level(level):
+        raise ImportError(f"CENOTE_SIMD={level!r}: this build on this CPU has {', '.join(_core.levels())}")
+
+
+start()
