@@ -15,9 +15,9 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from onnx_cases import Array, Case, node_cases, stored_cases
 
 import cenote as cn
+from onnx_cases import Array, Case, node_cases, stored_cases
 
 # module of onnx.backend.test.case.node -> its operator, and the names of its cases without "test_"
 NODE_SUITE: dict[str, tuple[str, tuple[str, ...]]] = {

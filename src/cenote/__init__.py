@@ -1,21 +1,10 @@
 """Windows over arrays: pooling of any rank, on any axes, in any layout, right and fast."""
 
+from .adaptive import adaptive_avg_pool, adaptive_max_pool, global_avg_pool, global_max_pool
 from .fold import pool, reducer
-from .pooling import (
-    adaptive_avg_pool,
-    adaptive_max_pool,
-    avg_pool,
-    global_avg_pool,
-    global_max_pool,
-    lp_pool,
-    max_pool,
-    max_unpool,
-    min_pool,
-    output_shape,
-    smooth_max_pool,
-    sum_pool,
-)
+from .pooling import avg_pool, lp_pool, max_pool, min_pool, output_shape, smooth_max_pool, sum_pool
 from .runtime import get_num_threads, num_threads, set_num_threads, show_config
+from .unpooling import max_unpool
 
 __all__ = [
     "adaptive_avg_pool",

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import primitives
+from .arguments import Ints, Padding
 from .arrays import Array, as_array, is_bfloat16, native
 from .errors import BadType, BadValue, kind, public, shown
-from .window import Axis, Geometry, Ints, Padding, parse_window
+from .window import Axis, Geometry, parse_window
 
 Binary = Callable[[Any, Any], Any]
 
@@ -164,7 +165,8 @@ def fold(x: Array, geometry: Geometry, start: Array, fn: Binary) -> Array:
         new = np.asarray(fn(held, x[tuple(of)]))
         if new.shape != held.shape:
             raise BadValue(
-                f"reduce_fn gave shape {new.shape} for two arrays of shape {held.shape}: it must work element by element"
+                f"reduce_fn gave shape {new.shape} for two arrays of shape {held.shape}: "
+                "it must work element by element"
             )
         if new.dtype != out.dtype:
             out = out.astype(np.result_type(new.dtype, out.dtype) if len(held) != len(out) else new.dtype)

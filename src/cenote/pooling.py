@@ -3,52 +3,24 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import primitives
+from .arguments import Ints, Padding, as_flag, as_int, as_sequence, choice, real_number
 from .arrays import Array, as_array, ordered, real_valued
 from .errors import BadType, BadValue, kind, public, shown
-from .window import (
-    Ints,
-    Padding,
-    adaptive_geometry,
-    as_flag,
-    as_int,
-    as_sequence,
-    global_geometry,
-    parse_window,
-    resolve_axes,
-    unpooled_sizes,
-)
+from .window import parse_window
 
 NaN = Literal["propagate", "omit"]
 Ties = Literal["first", "split"]
 Indices = NDArray[np.int64]
 
 
-def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
-    if not isinstance(value, str):
-        raise BadType(f"{name}={shown(value)} is {kind(value)}: {' or '.join(map(repr, allowed))} is needed")
-    if value not in allowed:
-        raise BadValue(f"{name}={shown(value)}: {' or '.join(map(repr, allowed))} is needed")
-    return value
-
-
 def omits(nan: object) -> bool:
     return choice("nan", nan, ("propagate", "omit")) == "omit"
-
-
-def real_number(name: str, value: object) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.floating, np.integer)):
-        raise BadType(f"{name}={shown(value)} is {kind(value)}: a real number is needed")
-    try:
-        return float(value)
-    except OverflowError:
-        raise BadValue(f"{name}={shown(value)} is too large for a float") from None
 
 
 def pick(
@@ -339,154 +311,6 @@ def smooth_max_pool(
     data = as_array(x)
     real_valued(data.dtype)
     return primitives.smooth_max_pool(data, shape.on(data.shape), sharpness, fill)
-
-
-# ---------------------------------------------------------------------------------------- adaptive and global
-
-
-@public
-def adaptive_max_pool(x: ArrayLike, output_size: Any, *, axes: Ints | None = None, return_indices: bool = False) -> Any:
-    """The largest cell of each of ``output_size`` bins, which cover each axis as evenly as they can.
-
-    Bin ``i`` of ``o`` on an axis of ``n`` cells is floor(i·n/o) … ceil((i+1)·n/o), so that bins overlap where
-    ``o`` does not divide ``n``, and ``o`` may be larger than ``n``.
-
-    Parameters
-    ----------
-    output_size : tuple of (int or None), or int
-        The number of bins on each trailing axis, or on ``axes``; None keeps an axis as it is. An int needs
-        ``axes``.
-    return_indices : bool
-        As for :func:`max_pool`.
-
-    Examples
-    --------
-    >>> import numpy as np, cenote as cn
-    >>> cn.adaptive_max_pool(np.array([1, 2, 3]), (5,))
-    array([1, 2, 2, 3, 3])
-    """
-    wanted = as_flag("return_indices", return_indices)
-    data = as_array(x)
-    ordered(data.dtype)
-    geometry = adaptive_geometry(data.shape, output_size, axes)
-    values, indices = primitives.pick(data, geometry, True, False, wanted)
-    return (values, indices) if wanted else values
-
-
-@public
-def adaptive_avg_pool(x: ArrayLike, output_size: Any, *, axes: Ints | None = None) -> Array:
-    """The average of each of ``output_size`` bins; the bins are those of :func:`adaptive_max_pool`.
-
-    Examples
-    --------
-    >>> import numpy as np, cenote as cn
-    >>> cn.adaptive_avg_pool(np.array([1.0, 2, 3, 4, 5]), (3,))
-    array([1.5, 3. , 4.5])
-    """
-    data = as_array(x)
-    return primitives.avg_pool(data, adaptive_geometry(data.shape, output_size, axes), False, None, True)
-
-
-@public
-def global_max_pool(x: ArrayLike, *, axes: Ints) -> Array:
-    """The largest cell over the whole of ``axes``, which stay with length 1.
-
-    Examples
-    --------
-    >>> import numpy as np, cenote as cn
-    >>> cn.global_max_pool(np.arange(12).reshape(2, 2, 3), axes=(1, 2))
-    array([[[ 5]],
-    <BLANKLINE>
-           [[11]]])
-    """
-    data = as_array(x)
-    ordered(data.dtype)
-    return primitives.pick(data, global_geometry(data.shape, axes), True, False, False)[0]
-
-
-@public
-def global_avg_pool(x: ArrayLike, *, axes: Ints) -> Array:
-    """The average over the whole of ``axes``, which stay with length 1.
-
-    Examples
-    --------
-    >>> import numpy as np, cenote as cn
-    >>> cn.global_avg_pool(np.arange(6.0).reshape(2, 3), axes=-1)
-    array([[1.],
-           [4.]])
-    """
-    data = as_array(x)
-    return primitives.avg_pool(data, global_geometry(data.shape, axes), False, None, True)
-
-
-# ------------------------------------------------------------------------------------------------- the inverse
-
-
-@public
-def max_unpool(
-    y: ArrayLike,
-    indices: ArrayLike,
-    window: Ints,
-    *,
-    stride: Ints | None = None,
-    padding: Padding = 0,
-    dilation: Ints = 1,
-    axes: Ints | None = None,
-    output_shape: Ints | None = None,
-) -> Array:
-    """Put pooled values back where :func:`max_pool` found them, and zero everywhere else.
-
-    Parameters
-    ----------
-    y : array_like
-        The values.
-    indices : array_like of int
-        Where each goes, as ``return_indices=True`` gave them: flat and row-major over the pooled axes of the
-        result. −1 is skipped. Of two values for one cell the last in row-major order stays.
-    window, stride, padding, dilation, axes
-        As they were given to :func:`max_pool`.
-    output_shape : sequence of int, optional
-        The sizes of the pooled axes of the result: any that hold the indices. By default the least that
-        pools to ``y``.
-
-    Examples
-    --------
-    >>> import numpy as np, cenote as cn
-    >>> x = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
-    >>> values, indices = cn.max_pool(x, (2, 2), return_indices=True)
-    >>> cn.max_unpool(values, indices, (2, 2), output_shape=(3, 3))
-    array([[0, 0, 0],
-           [0, 5, 0],
-           [0, 0, 0]])
-    """
-    shape = parse_window(window, stride, padding, dilation, False, axes)
-    data, where = as_array(y, "y"), as_array(indices, "indices")
-    if where.dtype.kind not in "iu":
-        raise BadType(f"indices has dtype {where.dtype}: integers are needed")
-    if where.shape != data.shape:
-        raise BadValue(f"indices has shape {where.shape}, y has {data.shape}: they must agree")
-    positions = resolve_axes(shape.axes, shape.rank, data.ndim, f"window={shape.size}")
-    if output_shape is None:
-        sizes = unpooled_sizes(shape, positions, data.shape)
-    else:
-        entries = as_sequence(output_shape)
-        if entries is None:
-            entries = (output_shape,)
-        if len(entries) != shape.rank:
-            raise BadValue(
-                f"output_shape={shown(output_shape)} has {len(entries)} entries, the window has {shape.rank} axes: "
-                "give the size of each pooled axis, and of no other"
-            )
-        sizes = tuple(as_int("output_shape", output_shape, entry, 0) for entry in entries)
-    cells = math.prod(sizes)
-    if where.size:
-        low, high = int(where.min()), int(where.max())
-        if low < -1 or high >= cells:
-            raise BadValue(
-                f"indices reach from {low} to {high}, the pooled axes of the result are {sizes}: "
-                f"-1 (skipped) to {cells - 1} is allowed"
-            )
-    return primitives.unpool(data, where, positions, sizes)
 
 
 @public

@@ -16,7 +16,7 @@ from .reference import counts
 from .window import Geometry
 
 # The numbering of the core's enums (geometry.hpp).
-CODES = {c: i for i, c in enumerate("? b B h H i I q Q e bf f d".split())}
+CODES = {c: i for i, c in enumerate(["?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "bf", "f", "d"])}
 BFLOAT16 = CODES["bf"]
 FLOAT32, FLOAT64, INT64 = CODES["f"], CODES["d"], CODES["q"]
 MAX, MIN, SUM = range(3)
@@ -27,12 +27,9 @@ AS_IS, TOTAL, AVERAGE, LOGARITHM, ROOT = range(5)
 def code_of(dtype: DType) -> int:
     if is_bfloat16(dtype):
         return BFLOAT16
-    if dtype.kind in "iu":  # 'l' and 'q' name the same thing where both have 8 bytes
-        return CODES[
-            "bhiq"[dtype.itemsize.bit_length() - 1].upper()
-            if dtype.kind == "u"
-            else "bhiq"[dtype.itemsize.bit_length() - 1]
-        ]
+    if dtype.kind in "iu":  # by size: 'l' and 'q' name the same thing where both have 8 bytes
+        letter = "bhiq"[dtype.itemsize.bit_length() - 1]
+        return CODES[letter.upper() if dtype.kind == "u" else letter]
     return CODES[dtype.char]
 
 

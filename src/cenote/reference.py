@@ -61,7 +61,8 @@ def tree_sum(cells: Array, axis: int) -> Array:
     if k == 0:
         return np.zeros(np.delete(cells.shape, axis), cells.dtype)
     if k == 1:
-        return cells.take(0, axis)
+        only: Array = cells.take(0, axis)
+        return only
     half = 1 << (k - 1).bit_length() - 1
     left, right = np.split(cells, [half], axis)
     with np.errstate(all="ignore"):

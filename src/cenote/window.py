@@ -11,8 +11,6 @@ Notation per axis: ``n`` input size, ``o`` output size, ``k`` taps, ``s`` stride
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
@@ -20,55 +18,13 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .arguments import INT64_MAX, as_flag, as_int, as_sequence, per_axis
 from .errors import BadType, BadValue, kind, shown
 
-Ints: TypeAlias = int | Sequence[int]
-Padding: TypeAlias = int | str | Sequence[int] | Sequence[Sequence[int]]
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
-
-INT64_MAX = 2**63 - 1
-NAMED_PADDINGS = ("valid", "same", "same_lower")
 
 
 # ---------------------------------------------------------------------------------------------- arguments
-
-
-def as_int(name: str, given: object, entry: object, least: int) -> int:
-    """``entry`` of the argument ``name`` as an int of at least ``least``; ``given`` is the whole argument."""
-    if isinstance(entry, (bool, np.bool_)) or not hasattr(type(entry), "__index__"):
-        inside = "" if entry is given else f"{shown(entry)} is {kind(entry)}; "
-        raise BadType(f"{name}={shown(given)}: {inside}an int is needed, not {kind(entry)}")
-    try:
-        value = operator.index(entry)  # type: ignore[call-overload]
-    except TypeError:  # an array with more than one element has __index__ and refuses
-        raise BadType(f"{name}={shown(given)}: an int is needed, not {kind(entry)}") from None
-    if value < least:
-        raise BadValue(f"{name}={shown(given)}: {value} is too small, at least {least} is needed")
-    if value > INT64_MAX:
-        raise BadValue(f"{name}={shown(given)}: {value} does not fit 64 bits")
-    return int(value)
-
-
-def as_sequence(value: object) -> tuple[object, ...] | None:
-    """``value`` as a tuple when it is a sequence of arguments, otherwise None."""
-    if isinstance(value, np.ndarray):
-        return tuple(value.tolist()) if value.ndim else None
-    if isinstance(value, (tuple, list, range)):
-        return tuple(value)
-    return None
-
-
-def per_axis(name: str, value: object, rank: int, least: int) -> tuple[int, ...]:
-    """An int for all axes, or one int for each."""
-    entries = as_sequence(value)
-    if entries is None:
-        return (as_int(name, value, value, least),) * rank
-    if len(entries) != rank:
-        raise BadValue(
-            f"{name}={shown(value)} has {len(entries)} entries, the window has {rank} axes: "
-            f"give one int, or {rank} of them"
-        )
-    return tuple(as_int(name, value, entry, least) for entry in entries)
 
 
 def parse_padding(value: object, rank: int) -> Pairs | Literal["same", "same_lower"]:
@@ -303,12 +259,6 @@ def parse_size(name: str, value: object, axes: tuple[int, ...] | None, least: in
     if not axes:
         raise BadValue("axes=() is empty: name at least one axis to pool")
     return (size,) * len(axes)
-
-
-def as_flag(name: str, value: object) -> bool:
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    raise BadType(f"{name}={shown(value)}: True or False is needed, not {kind(value)}")
 
 
 def build(window: object, stride: object, padding: object, dilation: object, ceil_mode: object, axes: object) -> Window:
