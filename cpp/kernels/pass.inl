@@ -168,7 +168,8 @@ inline void run_pass(const Axis& a, int q, int rank, const int64_t* extent, int6
     const bool dense = in.stride[q] == p.run && out.stride[q] == p.run && !a.starts;
     const Span whole = dense && a.k <= reach ? whole_windows(a, j0, count) : Span{0, 0};
     // Long runs are fast one window at a time; short ones are worth undoing a stride for.
-    const bool in_a_row = whole.end > whole.begin && (a.s == 1 || p.run * static_cast<int64_t>(sizeof(T)) < 32);
+    const bool in_a_row =
+        whole.end > whole.begin && (a.s == 1 || (a.s <= 64 && p.run * static_cast<int64_t>(sizeof(T)) < 32));
 
     T* buffer = nullptr;
     bool doubling = false;

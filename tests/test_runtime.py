@@ -1,0 +1,134 @@
+"""Threads, SIMD levels, processes: what does not change a result, and must not hang or crash."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import cenote as cn
+from cenote import _core
+
+BIG = np.random.default_rng(0).standard_normal((4, 16, 96, 96)).astype(np.float32)
+
+
+def in_a_fresh_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {k: v for k, v in os.environ.items() if k not in ("CENOTE_NUM_THREADS", "OMP_NUM_THREADS", "CENOTE_SIMD")}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=kept | environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("level", _core.levels())
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_results_do_not_depend_on_threads_or_level(level: str, threads: int) -> None:
+    before = _core.level()
+    with cn.num_threads(1):
+        expected = [f(BIG, (3, 3), stride=2, padding=1) for f in (cn.max_pool, cn.min_pool, cn.sum_pool, cn.avg_pool)]
+    assert _core.use_level(level)
+    try:
+        with cn.num_threads(threads):
+            got = [f(BIG, (3, 3), stride=2, padding=1) for f in (cn.max_pool, cn.min_pool, cn.sum_pool, cn.avg_pool)]
+    finally:
+        assert _core.use_level(before)
+    for a, b in zip(got, expected, strict=True):
+        assert a.tobytes() == b.tobytes()
+
+
+def test_an_unknown_level_changes_nothing() -> None:
+    before = _core.level()
+    assert not _core.use_level("abacus")
+    assert _core.level() == before
+
+
+def test_the_number_of_threads_is_put_back() -> None:
+    before = cn.get_num_threads()
+    with pytest.raises(KeyError), cn.num_threads(before + 3):
+        assert cn.get_num_threads() == before + 3
+        raise KeyError
+    assert cn.get_num_threads() == before
+    cn.set_num_threads(before + 1)
+    assert cn.get_num_threads() == before + 1
+    cn.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"CENOTE_NUM_THREADS": "3"}, "3"),
+        ({"OMP_NUM_THREADS": "5,2"}, "5"),
+        ({"CENOTE_NUM_THREADS": "2", "OMP_NUM_THREADS": "7"}, "2"),
+        ({}, str(len(os.sched_getaffinity(0)))),
+    ],
+)
+def test_threads_from_the_environment(environment: dict[str, str], expected: str) -> None:
+    done = in_a_fresh_python("import cenote; print(cenote.get_num_threads())", **environment)
+    assert done.stdout.strip() == expected, done.stderr
+
+
+def test_a_bad_number_of_threads_is_said_and_ignored() -> None:
+    done = in_a_fresh_python("import cenote; print(cenote.get_num_threads())", CENOTE_NUM_THREADS="many")
+    assert "CENOTE_NUM_THREADS='many' is not a number of threads" in done.stderr
+    assert done.stdout.strip() == str(len(os.sched_getaffinity(0)))
+
+
+@pytest.mark.parametrize("level", _core.levels())
+def test_level_from_the_environment(level: str) -> None:
+    done = in_a_fresh_python("import cenote; cenote.show_config()", CENOTE_SIMD=level)
+    assert f"SIMD level  {level} " in done.stdout, done.stderr
+    assert "threads" in done.stdout
+
+
+def test_a_level_that_is_not_there() -> None:
+    done = in_a_fresh_python("import cenote", CENOTE_SIMD="mmx")
+    assert done.returncode == 1
+    assert "CENOTE_SIMD='mmx': this build on this CPU has baseline" in done.stderr
+
+
+def child(queue: multiprocessing.SimpleQueue[bytes]) -> None:
+    with cn.num_threads(2):
+        queue.put(cn.max_pool(BIG, (2, 2)).tobytes()[:64])
+
+
+def test_a_forked_child_has_threads_of_its_own() -> None:
+    """A pool whose threads did not survive the fork would wait for them for ever."""
+    with cn.num_threads(2):
+        expected = cn.max_pool(BIG, (2, 2)).tobytes()[:64]
+    context = multiprocessing.get_context("fork")
+    queue: multiprocessing.SimpleQueue[bytes] = context.SimpleQueue()
+    process = context.Process(target=child, args=(queue,))
+    process.start()
+    process.join(30)
+    assert process.exitcode == 0
+    assert queue.get() == expected
+
+
+def test_calls_from_many_threads_at_once() -> None:
+    expected = cn.avg_pool(BIG, (3, 3), stride=1).tobytes()
+    with ThreadPoolExecutor(8) as pool, cn.num_threads(2):
+        results = list(pool.map(lambda _: cn.avg_pool(BIG, (3, 3), stride=1).tobytes(), range(32)))
+    assert all(r == expected for r in results)
+
+
+def test_import_is_quick() -> None:
+    """Within 50 ms of NumPy's own import; the best of several, for the machine may be busy."""
+    code = """
+import time
+start = time.perf_counter()
+import numpy
+middle = time.perf_counter()
+import cenote
+print(time.perf_counter() - middle)
+"""
+    best = min(float(in_a_fresh_python(code).stdout) for _ in range(7))
+    assert best < 0.050
+
+
+def test_memory_that_cannot_be_had_is_a_memory_error() -> None:
+    with pytest.raises(MemoryError):
+        cn.max_pool(np.zeros(1), (1,), stride=1, padding=2**55)
