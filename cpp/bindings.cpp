@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cpu.hpp"
+#include "move.hpp"
 #include "parallel.hpp"
 #include "pool.hpp"
 
@@ -62,7 +63,22 @@ struct Axes {
     }
 };
 
-int64_t out_size(const Request& r) {
+// The geometry of a call: x's memory, the axes laid on it, the memory order of the results. How many results.
+int64_t lay(Request& r, const Axes& axes, const Buffer& x, nb::handle order) {
+    r.ndim = x.ndim();
+    r.rank = static_cast<int>(axes.axis.size());
+    if (r.ndim > kMaxDims) throw std::invalid_argument("too many axes");
+    for (int i = 0; i < r.ndim; ++i) {
+        r.shape[i] = x.shape(i);
+        r.stride[i] = x.stride(i);
+        r.order[i] = order.is_none() ? i : nb::cast<int>(order[i]);
+    }
+    for (int w = 0; w < r.rank; ++w) {
+        r.axis[w] = axes.axis[w];
+        r.position[w] = axes.position[w];
+        if (r.position[w] < 0 || r.position[w] >= r.ndim || r.axis[w].n != r.shape[r.position[w]])
+            throw std::invalid_argument("the geometry is not this array's");
+    }
     int64_t size = 1;
     for (int i = 0; i < r.ndim; ++i) {
         int64_t n = r.shape[i];
@@ -70,38 +86,31 @@ int64_t out_size(const Request& r) {
             if (r.position[w] == i) n = r.axis[w].o;
         size *= n;
     }
+    r.x = static_cast<const char*>(x.data());
     return size;
 }
 
-void pool(const Axes& axes, nb::handle x, nb::handle y, nb::handle index, nb::handle order, int in, int work, int out,
+Report report_of(int64_t itemsize) {
+    switch (itemsize) {
+        case 1: return Report::offset8;
+        case 2: return Report::offset16;
+        case 4: return Report::offset32;
+        default: return Report::index;
+    }
+}
+
+void pool(const Axes& axes, nb::handle x, nb::handle y, nb::handle winners, nb::handle order, int in, int work, int out,
           bool swap, int reduce, int prepare, int finish, bool omit, bool include_pad, nb::handle pad_value,
           nb::handle divisor, double parameter) {
-    Request r;
+    Request r{};
     const Buffer from(x, false), to(y, true);
-    r.ndim = from.ndim();
-    r.rank = static_cast<int>(axes.axis.size());
-    if (r.ndim > kMaxDims) throw std::invalid_argument("too many axes");
+    const int64_t size = lay(r, axes, from, order);
     r.in = static_cast<DType>(in);
     r.work = static_cast<DType>(work);
     r.out = static_cast<DType>(out);
-    for (int i = 0; i < r.ndim; ++i) {
-        r.shape[i] = from.shape(i);
-        r.stride[i] = from.stride(i);
-        r.order[i] = i;
-    }
-    if (!order.is_none())
-        for (int i = 0; i < r.ndim; ++i) r.order[i] = nb::cast<int>(order[i]);
-    for (int w = 0; w < r.rank; ++w) {
-        r.axis[w] = axes.axis[w];
-        r.position[w] = axes.position[w];
-        if (r.position[w] < 0 || r.position[w] >= r.ndim || r.axis[w].n != r.shape[r.position[w]])
-            throw std::invalid_argument("the geometry is not this array's");
-    }
-    const int64_t size = out_size(r);
     if (from.itemsize() != size_of(r.in) || to.bytes() != size * size_of(r.out))
         throw std::invalid_argument("the result is not this geometry's");
-    r.x = from.data();
-    r.y = to.data();
+    r.y = static_cast<char*>(to.data());
     r.swap = swap;
     r.reduce = static_cast<Reduce>(reduce);
     r.prepare = static_cast<Prepare>(prepare);
@@ -114,20 +123,38 @@ void pool(const Axes& axes, nb::handle x, nb::handle y, nb::handle index, nb::ha
     if (r.by_divisor) r.divisor = nb::cast<double>(divisor);
     r.beta = r.power = parameter;
 
-    if (index.is_none()) {
-        r.index = nullptr;
+    if (winners.is_none()) {
         nb::gil_scoped_release unlocked;
         run(r);
         return;
     }
-    const Buffer where(index, true);
-    if (where.bytes() != size * 8) throw std::invalid_argument("the indices are not this geometry's");
-    r.index = static_cast<int64_t*>(where.data());
+    const Buffer where(winners, true);
+    if (where.bytes() != size * where.itemsize()) throw std::invalid_argument("the winners are not this geometry's");
+    r.winners = where.data();
+    r.report = report_of(where.itemsize());
     nb::gil_scoped_release unlocked;
     run(r);
 }
 
-void scatter_values(nb::handle out, nb::handle values, nb::handle index, int64_t planes) {
+// y[window] = x[winner], or x[winner] += y[window].
+void move_winners(const Axes& axes, nb::handle x, nb::handle y, nb::handle winners, nb::handle order, bool scatter) {
+    Request r{};
+    const Buffer cells(x, scatter), values(y, !scatter), where(winners, false);
+    const int64_t size = lay(r, axes, cells, order);
+    if (cells.itemsize() != values.itemsize() || values.bytes() != size * values.itemsize() ||
+        where.bytes() != size * where.itemsize() || where.itemsize() > 4 ||
+        (cells.itemsize() != 4 && cells.itemsize() != 8))
+        throw std::invalid_argument("cells, values and winners do not agree");
+    r.in = r.work = r.out = cells.itemsize() == 4 ? DType::f32 : DType::f64;
+    r.reduce = Reduce::max;
+    r.y = static_cast<char*>(values.data());
+    r.winners = where.data();
+    r.report = report_of(where.itemsize());
+    nb::gil_scoped_release unlocked;
+    move(r, scatter ? Move::scatter : Move::gather);
+}
+
+void put_values(nb::handle out, nb::handle values, nb::handle index, int64_t planes) {
     const Buffer to(out, true), from(values, false), at(index, false);
     const int64_t width = to.itemsize(), items = from.bytes() / width, cells = to.bytes() / width;
     if (planes <= 0 || from.itemsize() != width || at.bytes() != items * 8 || items % planes || cells % planes)
@@ -137,7 +164,7 @@ void scatter_values(nb::handle out, nb::handle values, nb::handle index, int64_t
     nb::gil_scoped_release unlocked;
     for (int64_t i = 0; i < items; ++i)
         if (where[i] < -1 || where[i] >= plane_size) throw std::invalid_argument("an index is outside of the result");
-    scatter(to.data(), from.data(), where, planes, per_plane, plane_size, width);
+    put(to.data(), from.data(), where, planes, per_plane, plane_size, width);
 }
 
 }  // namespace
@@ -147,11 +174,13 @@ NB_MODULE(_core, m) {
         .def(nb::init<>())
         .def("add", &Axes::add, nb::arg("position"), nb::arg("n"), nb::arg("o"), nb::arg("k"), nb::arg("s"),
              nb::arg("d"), nb::arg("low"), nb::arg("high"), nb::arg("starts"), nb::arg("lengths"));
-    m.def("pool", &pool, nb::arg("axes"), nb::arg("x"), nb::arg("y"), nb::arg("index").none(), nb::arg("order").none(),
-          nb::arg("in_type"), nb::arg("work_type"), nb::arg("out_type"), nb::arg("swap"), nb::arg("reduce"),
-          nb::arg("prepare"), nb::arg("finish"), nb::arg("omit"), nb::arg("include_pad"), nb::arg("pad_value").none(),
-          nb::arg("divisor").none(), nb::arg("parameter"));
-    m.def("scatter", &scatter_values, nb::arg("out"), nb::arg("values"), nb::arg("index"), nb::arg("planes"));
+    m.def("pool", &pool, nb::arg("axes"), nb::arg("x"), nb::arg("y"), nb::arg("winners").none(),
+          nb::arg("order").none(), nb::arg("in_type"), nb::arg("work_type"), nb::arg("out_type"), nb::arg("swap"),
+          nb::arg("reduce"), nb::arg("prepare"), nb::arg("finish"), nb::arg("omit"), nb::arg("include_pad"),
+          nb::arg("pad_value").none(), nb::arg("divisor").none(), nb::arg("parameter"));
+    m.def("move", &move_winners, nb::arg("axes"), nb::arg("x"), nb::arg("y"), nb::arg("winners"),
+          nb::arg("order").none(), nb::arg("scatter"));
+    m.def("put", &put_values, nb::arg("out"), nb::arg("values"), nb::arg("index"), nb::arg("planes"));
     m.def("set_limits", &set_limits, nb::arg("bytes_per_tile"), nb::arg("cells_per_thread"));
     m.def("num_threads", &num_threads);
     m.def("set_num_threads", &set_num_threads, nb::arg("n"));

@@ -32,7 +32,8 @@ static inline int64_t size_of(DType t) {
 }
 
 // One pooled axis: window j sees the cells j*s - low + t*d, t = 0 … k-1, of which those in 0 … n-1 are real.
-// Bins of adaptive pooling are listed instead: window j sees starts[j] … starts[j] + lengths[j] - 1.
+// Windows without a common stride (the bins of adaptive pooling, transposes) are listed instead: window j sees
+// lengths[j] cells from starts[j] on, d apart; k is the largest length.
 struct Axis {
     int64_t n, o, k, s, d, low, high;
     const int64_t* starts;
@@ -68,6 +69,15 @@ static inline Span padded_taps(const Axis& a, int64_t j) {
 
 // The cells, clipped to the real ones, that windows j0 … j0+count-1 touch; empty when there is none.
 static inline Span cells_of(const Axis& a, int64_t j0, int64_t count) {
+    if (a.starts) {  // in any order
+        int64_t low = a.n, high = 0;
+        for (int64_t j = j0; j < j0 + count; ++j) {
+            if (a.lengths[j] == 0) continue;
+            low = least(low, a.starts[j]);
+            high = most(high, a.starts[j] + (a.lengths[j] - 1) * a.d + 1);
+        }
+        return {low, most(low, high)};
+    }
     int64_t begin = first_cell(a, j0);
     int64_t end = first_cell(a, j0 + count - 1) + (taps_of(a, j0 + count - 1) - 1) * a.d + 1;
     begin = most(0, begin);
@@ -87,21 +97,31 @@ enum class Prepare : uint8_t { none, absolute, drop_nan, exponential, power };
 // What happens to a window's total between the passes and memory.
 enum class Finish : uint8_t { none, sum, average, logarithm, root };
 
-struct Job {
+// How winners are reported: as flat indices over the pooled axes (-1: none), or as offsets in the window in the
+// least type that holds them (its largest value: none).
+enum class Report : uint8_t { index, offset8, offset16, offset32 };
+
+// What is asked for, without the geometry.
+struct Operation {
     const char* x;
     char* y;
-    int64_t* index;  // null unless indices are asked for
+    void* winners;  // null unless they are asked for
+    Report report;
     DType in, work, out;
-    bool swap;    // x is of the other byte order
-    bool direct;  // x can be read where it lies: the work dtype, aligned, contiguous along the rows
-    bool omit;    // NaN cells are left out
-    bool include_pad;
-    bool physical_padding;  // padded cells are cells like any other and hold pad_value
-    bool by_divisor;
     Reduce reduce;
     Prepare prepare;
     Finish finish;
+    bool swap;              // x is of the other byte order
+    bool omit;              // NaN cells are left out
+    bool include_pad;       // padded cells count in an average
+    bool physical_padding;  // padded cells are cells like any other and hold pad_value
+    bool by_divisor;        // an average divides by `divisor`
     double divisor, beta, power, pad_value;
+};
+
+// An operation laid on memory and cut into tiles.
+struct Job : Operation {
+    bool direct;  // x can be read where it lies: the work dtype, aligned, contiguous along the rows
 
     // Pooled axes from the outermost in memory to the innermost; strides in bytes of x, in elements of y.
     int rank;
@@ -109,8 +129,9 @@ struct Job {
     int64_t x_stride[kMaxDims], y_stride[kMaxDims];
     int64_t pad_low[kMaxDims], real_n[kMaxDims];  // with physical padding: where the real cells lie in `axis`
     int pass[kMaxDims];                           // the order of the passes, as positions in `axis`
-    int64_t weight[kMaxDims];                     // of a tap in the window's flat offset
-    int64_t plane[kMaxDims];                      // of a cell in the flat index over the pooled axes
+    int64_t window_cells;
+    int64_t weight[kMaxDims];  // of a tap in the window's flat offset
+    int64_t plane[kMaxDims];   // of a cell in the flat index over the pooled axes
     int64_t tile[kMaxDims], tiles[kMaxDims];
 
     // The innermost axis in memory when it is not pooled: rows of `lanes` independent windows.

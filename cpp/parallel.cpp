@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -126,7 +127,12 @@ struct Pool {
         {
             std::lock_guard<std::mutex> lock(m);
             while (threads < helpers) {
-                std::thread([this] { loop(); }).detach();
+                try {
+                    std::thread([this] { loop(); }).detach();
+                } catch (const std::system_error&) {  // no more threads to be had: do with those there are
+                    helpers = threads;
+                    break;
+                }
                 ++threads;
             }
             work = &job;

@@ -111,32 +111,8 @@ void run_task(const void* context, int64_t task, Arena* arena) {
 
 }  // namespace
 
-void set_limits(int64_t bytes_per_tile, int64_t cells_per_thread) {
-    tile_bytes = bytes_per_tile;
-    grain_cells = cells_per_thread;
-}
-
-void run(const Request& r) {
-    std::pair<Job, TaskFn> planned;
-    Job& job = planned.first;
-    job.x = static_cast<const char*>(r.x);
-    job.y = static_cast<char*>(r.y);
-    job.index = r.index;
-    job.in = r.in;
-    job.work = r.work;
-    job.out = r.out;
-    job.swap = r.swap;
-    job.omit = r.omit;
-    job.include_pad = r.include_pad;
-    job.physical_padding = r.physical_padding;
-    job.by_divisor = r.by_divisor;
-    job.reduce = r.reduce;
-    job.prepare = r.prepare;
-    job.finish = r.finish;
-    job.divisor = r.divisor;
-    job.beta = r.beta;
-    job.power = r.power;
-    job.pad_value = r.pad_value;
+bool lay_out(const Request& r, Job& job, int64_t& batch) {
+    static_cast<Operation&>(job) = r;
 
     // Which window axis lies on each array axis, and the results' strides: dense, in the order given.
     int window_axis[kMaxDims];
@@ -148,7 +124,7 @@ void run(const Request& r) {
         y_stride[dim] = size;
         size *= window_axis[dim] < 0 ? r.shape[dim] : r.axis[window_axis[dim]].o;
     }
-    if (size == 0) return;
+    if (size == 0) return false;
 
     // Trailing axes that are not pooled become lanes, as far as x has them in one piece.
     int dims = r.ndim;
@@ -168,7 +144,7 @@ void run(const Request& r) {
 
     int position_of[kMaxDims];  // window axis → place in memory order
     job.rank = job.outer = 0;
-    int64_t batch = 1;
+    batch = 1;
     for (int i = 0; i < dims; ++i) {
         const int dim = r.order[i], w = window_axis[dim];
         if (w < 0) {
@@ -212,7 +188,8 @@ void run(const Request& r) {
         plane *= r.axis[w].n;
     }
 
-    if (job.index) job.work = wide_enough(job.work, weight);
+    job.window_cells = weight;
+    if (job.winners) job.work = wide_enough(job.work, weight);
 
     const int64_t width = size_of(job.in);
     const bool same_type = job.in == job.work || (job.in == DType::boolean && job.work == DType::u8);
@@ -221,53 +198,40 @@ void run(const Request& r) {
                  (job.lanes > 1 ? job.lane_stride : job.x_stride[job.rank - 1]) == width;
     for (int q = 0; q < job.rank; ++q) job.direct &= job.x_stride[q] % width == 0;
     for (int i = 0; i < job.outer; ++i) job.direct &= job.outer_x[i] % width == 0;
+    return true;
+}
 
+namespace {
+
+// The cells that all windows together see, at least one per window.
+int64_t work_of(const Job& job, int64_t batch) {
     int64_t cells = batch * job.lanes;
     for (int q = 0; q < job.rank; ++q) {
         cells *= most(job.axis[q].o, least(job.axis[q].n, job.axis[q].o * job.axis[q].k));
         if (cells > (int64_t{1} << 50)) break;
     }
-    const int threads = static_cast<int>(least(num_threads(), most(1, cells / grain_cells)));
-    choose_tiles(job, batch, threads, cells);
-    planned.second = level_in_use().find_kernel(job);
-    parallel_for(job.tasks, threads, &run_task, &planned);
+    return cells;
 }
-
-namespace {
-
-template <int64_t Width>
-void scatter_items(char* out, const char* values, const int64_t* index, int64_t n) {
-    for (int64_t i = 0; i < n; ++i)
-        if (index[i] >= 0) std::memcpy(out + index[i] * Width, values + i * Width, Width);
-}
-
-struct Scatter {
-    char* out;
-    const char* values;
-    const int64_t* index;
-    int64_t per_plane, plane_size, width;
-};
 
 }  // namespace
 
-void scatter(void* out, const void* values, const int64_t* index, int64_t planes, int64_t per_plane, int64_t plane_size,
-             int64_t width) {
-    const Scatter all{static_cast<char*>(out), static_cast<const char*>(values), index, per_plane, plane_size, width};
-    const auto one_plane = [](const void* context, int64_t plane, Arena*) {
-        const Scatter& s = *static_cast<const Scatter*>(context);
-        char* to = s.out + plane * s.plane_size * s.width;
-        const char* from = s.values + plane * s.per_plane * s.width;
-        const int64_t* at = s.index + plane * s.per_plane;
-        switch (s.width) {
-            case 1: return scatter_items<1>(to, from, at, s.per_plane);
-            case 2: return scatter_items<2>(to, from, at, s.per_plane);
-            case 4: return scatter_items<4>(to, from, at, s.per_plane);
-            case 8: return scatter_items<8>(to, from, at, s.per_plane);
-            default: return scatter_items<16>(to, from, at, s.per_plane);
-        }
-    };
-    const int threads = static_cast<int>(least(num_threads(), most(1, planes * per_plane / grain_cells)));
-    parallel_for(planes, threads, one_plane, &all);
+int threads_for(int64_t cells) { return static_cast<int>(least(num_threads(), most(1, cells / grain_cells))); }
+
+void set_limits(int64_t bytes_per_tile, int64_t cells_per_thread) {
+    tile_bytes = bytes_per_tile;
+    grain_cells = cells_per_thread;
+}
+
+void run(const Request& r) {
+    std::pair<Job, TaskFn> planned;
+    Job& job = planned.first;
+    int64_t batch;
+    if (!lay_out(r, job, batch)) return;
+    const int64_t cells = work_of(job, batch);
+    const int threads = threads_for(cells);
+    choose_tiles(job, batch, threads, cells);
+    planned.second = level_in_use().find_kernel(job);
+    parallel_for(job.tasks, threads, &run_task, &planned);
 }
 
 }  // namespace cenote

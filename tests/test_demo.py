@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import cenote as cn
-from cenote import cli, demo, picture
+from cenote import cli, demo, picture, scene
 from cenote.picture import Image
 
 ESCAPE = "\x1b"
@@ -109,6 +109,17 @@ def test_fit_enlarges_by_a_whole_factor_in_the_middle() -> None:
     assert (out[0] == picture.PAPER).all()
 
 
+@pytest.mark.parametrize(
+    ("shape", "within"), [((20, 24), slice(0, 5)), ((17, 26, 3), slice(0, 4)), ((4, 60), slice(2, 3))]
+)
+def test_fit_divides_what_is_too_large(shape: tuple[int, ...], within: slice) -> None:
+    image = np.full(shape, 200, np.uint8)
+    out = picture.fit(image, 5, 7)
+    assert out.shape == (5, 7, 3)
+    assert (out[within] == 200).any(axis=(1, 2)).all()
+    assert (np.delete(out, within, axis=0) == picture.PAPER).all()
+
+
 def test_shrink_averages() -> None:
     image = np.arange(24, dtype=np.uint8).reshape(4, 6)
     np.testing.assert_array_equal(picture.shrink(image, 2, 3), image.reshape(2, 2, 3, 2).mean(axis=(1, 3)))
@@ -139,6 +150,32 @@ def test_colour_needs_a_terminal_that_wants_it(monkeypatch: pytest.MonkeyPatch) 
     assert not picture.colour_wanted(Terminal())
 
 
+# --------------------------------------------------------------------------------------------------------- scene
+
+
+def test_the_scene_is_always_the_same() -> None:
+    cave, volume = scene.draw_cenote(32, 48), scene.draw_volume(12)
+    np.testing.assert_array_equal(scene.draw_cenote(32, 48), cave)
+    np.testing.assert_array_equal(scene.draw_volume(12), volume)
+    assert (cave.shape, str(cave.dtype)) == ((32, 48, 3), "uint8")
+    assert (volume.shape, str(volume.dtype)) == ((12, 12, 12), "float32")
+    assert 0 <= volume.min() < volume.max() <= 1
+
+
+def test_noise_and_ramp_stay_in_their_range() -> None:
+    out = scene.noise(np.random.default_rng(0), (20, 30), (3, 4), 4)
+    assert out.shape == (20, 30)
+    assert 0 <= out.min() < out.max() <= 1
+    np.testing.assert_array_equal(scene.ramp(1, 3, np.array([0.0, 1, 2, 3, 9])), [0, 0, 0.5, 1, 1])
+    np.testing.assert_array_equal(scene.ramp(3, 1, np.array([0.0, 1, 2, 3, 9])), [1, 1, 0.5, 0, 0])
+
+
+def test_a_volume_is_seen_at_its_middle() -> None:
+    volume = np.zeros((5, 2, 3), np.float32)
+    volume[2] = 1
+    np.testing.assert_array_equal(scene.slice_of(volume), np.full((2, 3, 3), (255, 255, 250)))
+
+
 # ------------------------------------------------------------------------------------------------ demonstration
 
 
@@ -166,7 +203,7 @@ def test_the_demonstration_passes_and_shows_everything(tmp_path: Path) -> None:
     page = decode_png((tmp_path / demo.FILE).read_bytes())
     assert page.shape[2] == 3
     # The picture is on the page, in its place, twice as large.
-    np.testing.assert_array_equal(page[24 : 24 + 512, 24 : 24 + 768], picture.enlarge(demo.draw_cenote(256, 384), 2))
+    np.testing.assert_array_equal(page[24 : 24 + 512, 24 : 24 + 768], picture.enlarge(scene.draw_cenote(256, 384), 2))
     assert [path.name for path in tmp_path.iterdir()] == [demo.FILE]
 
 
@@ -195,11 +232,17 @@ def test_a_wrong_shape_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "min_pool of the picture, window 8 x 8: shape (31, 48, 3) instead of (32, 48, 3)" in stream.getvalue()
 
 
-@pytest.mark.parametrize(("ours", "theirs", "verdict"), [(2.0, 8.0, "4x faster"), (8.0, 2.0, "4x SLOWER")])
+def test_a_race_has_a_round_even_when_there_is_no_time() -> None:
+    job = demo.Job("max_pool", "picture", some_image((8, 8, 3)), (8, 8), {})
+    assert demo.race(job, demo.by_slices_per_axis, 9, 0.0)[0] == 1
+    assert demo.race(job, demo.by_slices_per_axis, 9, 600.0)[0] == 9
+
+
+@pytest.mark.parametrize(("ours", "theirs", "verdict"), [(2.0, 8.0, "4.0x faster"), (8.0, 2.0, "4.0x SLOWER")])
 def test_wins_and_losses_are_both_named(
     ours: float, theirs: float, verdict: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demo, "race", lambda job, most, budget: (1, [ours, theirs]))
+    monkeypatch.setattr(demo, "race", lambda job, idiom, most, budget: (1, ours, theirs))
     job = demo.Job("max_pool", "picture", some_image((8, 8, 3)), (8, 8), {"reshape + max": demo.by_slices_per_axis})
     said: list[str] = []
     demo.timings([job], True, said.append)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -49,7 +50,7 @@ def test_ufuncs_with_a_kernel_mean_the_same(dtype: str) -> None:
     for ufunc in ufuncs:
         window: dict[str, Any] = {"window": (3, 2), "stride": 2, "padding": ((4, 1), (2, 0))}
         fast = cn.pool(x, init=1, reduce_fn=ufunc, **window)
-        slow = cn.pool(x, init=1, reduce_fn=lambda a, b, f=ufunc: f(a, b), **window)
+        slow = cn.pool(x, init=1, reduce_fn=functools.partial(ufunc), **window)
         assert fast.dtype == slow.dtype == x.dtype
         np.testing.assert_array_equal(fast, slow)
 

@@ -48,9 +48,16 @@ def test_an_unknown_level_changes_nothing() -> None:
 
 def test_the_number_of_threads_is_put_back() -> None:
     before = cn.get_num_threads()
-    with pytest.raises(KeyError), cn.num_threads(before + 3):
-        assert cn.get_num_threads() == before + 3
-        raise KeyError
+    seen = []
+
+    def fail() -> None:
+        with cn.num_threads(before + 3):
+            seen.append(cn.get_num_threads())
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert seen == [before + 3]
     assert cn.get_num_threads() == before
     cn.set_num_threads(before + 1)
     assert cn.get_num_threads() == before + 1

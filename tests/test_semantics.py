@@ -77,7 +77,7 @@ def test_a_given_divisor_wins() -> None:
     x = np.arange(1.0, 8.0)
     got = cn.avg_pool(x, (4,), stride=4, padding=1, ceil_mode=True, divisor=3, count_include_pad=False)
     np.testing.assert_allclose(got, [2, 22 / 3], rtol=1e-15)
-    np.testing.assert_array_equal(cn.avg_pool(np.float32([0, 2]), (2,), divisor=1e-300), np.float32([np.inf]))
+    np.testing.assert_array_equal(cn.avg_pool(np.array([0, 2], "f"), (2,), divisor=1e-300), np.array([np.inf], "f"))
 
 
 def test_padding_is_never_chosen() -> None:
@@ -191,6 +191,9 @@ def test_smooth_max_golden_values() -> None:
     far = np.array([1e20, -1e20])
     assert cn.smooth_max_pool(far, (2,), beta=1e20).item() == pytest.approx(1e20, rel=1e-15)
     assert cn.smooth_max_pool(far, (2,), beta=-1e20).item() == pytest.approx(-1e20, rel=1e-15)
+    for huge in (1e300, -1e300, 1.5e308, -1.5e308):
+        assert cn.smooth_max_pool(np.array([huge, huge]), (2,)).item() == pytest.approx(huge, rel=1e-15)
+    assert cn.smooth_max_pool(np.array([1e300, 0.0]), (2,), beta=1e8).item() == pytest.approx(1e300, rel=1e-15)
     assert cn.smooth_max_pool(np.array([np.inf, 1.0]), (2,)).item() == np.inf
     assert cn.smooth_max_pool(np.array([-np.inf, -np.inf]), (2,)).item() == -np.inf
     assert np.isnan(cn.smooth_max_pool(np.array([np.inf, np.nan]), (2,)).item())
@@ -211,8 +214,10 @@ def test_lp_is_a_norm() -> None:
     assert cn.lp_pool(np.full(2, 1e300), (2,)).item() == pytest.approx(2**0.5 * 1e300, rel=1e-15)
     assert cn.lp_pool(np.full(2, 1e-300), (2,)).item() == pytest.approx(2**0.5 * 1e-300, rel=1e-15)
     assert cn.lp_pool(np.full(4, 5e-324), (4,)).item() == 1e-323
-    assert cn.lp_pool(np.float32([1e30, 1e30]), (2,)).item() == pytest.approx(2**0.5 * 1e30, rel=1e-7)
-    assert cn.lp_pool(np.int8([-128, -128]), (2,), p=np.inf).item() == 128
+    for p in (1e3, 1e15, 1e17, 1e18, 1e308):
+        assert cn.lp_pool(x, (2,), p=p).item() == pytest.approx(4, rel=1e-14)
+    assert cn.lp_pool(np.array([1e30, 1e30], "f"), (2,)).item() == pytest.approx(2**0.5 * 1e30, rel=1e-7)
+    assert cn.lp_pool(np.array([-128, -128], "b"), (2,), p=np.inf).item() == 128
     assert cn.lp_pool(np.ones(5), (2,), ceil_mode=True).tolist() == [2**0.5, 2**0.5, 1]
 
 

@@ -36,7 +36,7 @@ TaskFn pick_kernel_of(bool indices) {
 
 template <bool Largest>
 TaskFn pick_kernel(const Job& job) {
-    const bool indices = job.index != nullptr;
+    const bool indices = job.winners != nullptr;
     if (job.omit && job.work == DType::f32) return pick_kernel_of<float, Largest, true>(indices);
     if (job.omit && job.work == DType::f64) return pick_kernel_of<double, Largest, true>(indices);
     switch (job.work) {

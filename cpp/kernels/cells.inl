@@ -134,12 +134,13 @@ struct Sum {
     }
 };
 
-// A sum of v·2^w: as Sum<double>, to the bit, but with an exponent that cannot run out. w holds whole numbers.
+// A sum of v·16^w: as Sum<double>, to the bit, but with an exponent that cannot run out. w holds whole numbers;
+// the base is 16 so that the exponent of exp(t) is finite for every finite t.
 struct WideSum {
     using T = double;
     using U = double;
     static constexpr bool two_planes = true, summed = true;
-    static constexpr double nowhere = -1e300;  // the exponent of zero
+    static constexpr double nowhere = -1e308, infinite = 1e308;  // the exponents of zero and infinity
 
     template <class V>
     struct Reg {
@@ -162,7 +163,7 @@ struct WideSum {
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
         const V w = a.w > b.w ? a.w : b.w;
-        return {a.v * power_of_two(V(a.w - w)) + b.v * power_of_two(V(b.w - w)), w};
+        return {a.v * power_of_two(V((a.w - w) * 4.0)) + b.v * power_of_two(V((b.w - w) * 4.0)), w};
     }
     template <class V>
     static Reg<V> empty() {

@@ -31,34 +31,40 @@ inline void absolute(T* row, int64_t n) {
 
 constexpr double kModerate = 600.0;  // |βx|: exp(600)·2^63 is still far from the largest double
 
-// exp(t) for a single t of any size, as f·2^e.
-inline void exp_any(double t, double& f, double& e) {
+// f·2^e as v·16^w.
+inline void to_base_16(double f, double e, double& v, double& w) {
+    w = __builtin_floor(e * 0.25);
+    v = scale(f, e - 4.0 * w);
+}
+
+// exp(t) for any t as v·16^w.
+inline void exp_any(double t, double& v, double& w) {
+    constexpr double bits_per_nat = 1.4426950408889634074;
+    const double size = t < 0 ? -t : t;
     if (t != t) {
-        f = t;
-        e = 0;
-    } else if (t > 1e290) {
-        f = 1;
-        e = 1e300;  // infinite: outweighs everything
-    } else if (t < -1e290) {
-        f = 0;
-        e = WideSum::nowhere;
-    } else if (t >= -1048576.0 && t <= 1048576.0) {
+        v = t;
+        w = 0;
+    } else if (size > 1.7976931348623157e308) {
+        v = t > 0 ? 1 : 0;
+        w = t > 0 ? WideSum::infinite : WideSum::nowhere;
+    } else if (size <= 1048576.0) {
+        double f, e;
         exp_parts(t, f, e);
-    } else if (t >= -2251799813685248.0 && t <= 2251799813685248.0) {
-        e = __builtin_rint(t * 1.4426950408889634074);
-        double r = __builtin_fma(-e, 6.931471805599453094e-01, t);
+        to_base_16(f, e, v, w);
+    } else if (size <= 2251799813685248.0) {
+        const double e = __builtin_rint(t * bits_per_nat);
+        double r = __builtin_fma(-e, 6.931471805599453094e-01, t), f, more;
         r = __builtin_fma(-e, 2.3190468138462995584e-17, r);
-        double unused;
-        exp_parts(r, f, unused);
-        e += unused;
-    } else {  // the spacing of doubles is above 1/2 here: no fraction is left
-        f = 1;
-        e = __builtin_rint(t * 1.4426950408889634074);
+        exp_parts(r, f, more);
+        to_base_16(f, e + more, v, w);
+    } else {  // the spacing of doubles is above 1/4 here: no fraction is left
+        v = 1;
+        w = __builtin_rint(t * (0.25 * bits_per_nat));
     }
 }
 
-// |x|^p for a finite x other than 0, as f·2^e.
-inline void power_any(double x, double p, double& f, double& e) {
+// |x|^p for a finite x other than 0, as v·16^w.
+inline void power_any(double x, double p, double& v, double& w) {
     if (x < 0) x = -x;
     double m, q, extra = 0;
     if (x < 0x1p-1000) {  // subnormal numbers have no exponent to read
@@ -68,14 +74,11 @@ inline void power_any(double x, double p, double& f, double& e) {
     split(x, m, q);
     q += extra;
     if (p == 1.0 || p == 2.0 || p == 3.0 || p == 4.0) {
-        f = p == 1.0 ? m : p == 2.0 ? m * m : p == 3.0 ? m * m * m : (m * m) * (m * m);
-        e = q * p;
+        to_base_16(p == 1.0 ? m : p == 2.0 ? m * m : p == 3.0 ? m * m * m : (m * m) * (m * m), q * p, v, w);
     } else {
-        exp_any(p * log_parts(m, q), f, e);
+        exp_any(p * log_parts(m, q), v, w);
     }
 }
-
-inline bool few_factors(double p) { return p == 1.0 || p == 2.0 || p == 3.0 || p == 4.0; }
 
 // Rows of t = βx, or of x for a power: whether every term is a moderate double.
 inline bool moderate_exponents(const double* row, int64_t n, double beta) {
@@ -144,51 +147,48 @@ inline void wide_terms(const Job& job, double* v, double* w, int64_t n) {
             w[i] = WideSum::nowhere;
         } else if (x - x != 0.0) {
             v[i] = 1;
-            w[i] = 1e300;
+            w[i] = WideSum::infinite;
         } else {
             power_any(x, job.power, v[i], w[i]);
         }
     }
 }
 
-// f·2^e for any whole e, to infinity and down to subnormal numbers.
-inline double scale_any(double f, double e) {
-    if (f == 0.0 || f != f) return f;
-    if (e > 2100) return f * __builtin_inf();
-    if (e < -2200) return f * 0.0;
-    while (e > 1000) {
-        f *= 0x1p1000;
-        e -= 1000;
-    }
-    while (e < -1000) {
-        f *= 0x1p-1000;
-        e += 1000;
-    }
-    return scale(f, e);
+// v·16^w for any whole w, to infinity and down to subnormal numbers.
+inline double from_base_16(double v, double w) {
+    if (v == 0.0 || v != v) return v;
+    if (w > 600) return __builtin_inf();
+    if (w < -600) return 0.0;
+    for (; w > 200; w -= 200) v *= 0x1p800;
+    for (; w < -200; w += 200) v *= 0x1p-800;
+    return scale(v, 4.0 * w);
 }
 
-// The logarithm of a total v·2^w.
+inline bool is_infinite(double v, double w) { return w >= WideSum::infinite || v > 1.7976931348623157e308; }
+
+// The logarithm of a total v·16^w.
 inline double log_total(double v, double w) {
     if (v != v) return v;
     if (v == 0.0) return -__builtin_inf();
-    if (w >= 1e299 || v > 1.7976931348623157e308) return __builtin_inf();
-    return log_parts(v, w);
+    if (is_infinite(v, w)) return __builtin_inf();
+    if (w > 0x1p50 || w < -0x1p50) return w * 2.7725887222397812377;  // log 16; the mantissa is beyond its last place
+    return log_parts(v, 4.0 * w);
 }
 
 inline double root_total(double v, double w, double p) {
     if (v != v || v == 0.0) return v;
-    if (w >= 1e299 || v > 1.7976931348623157e308) return __builtin_inf();
-    if (p == 1.0) return scale_any(v, w);
+    if (is_infinite(v, w)) return __builtin_inf();
+    if (p == 1.0) return from_base_16(v, w);
     if (p == 2.0) {
         const double half = __builtin_floor(w * 0.5);
-        return scale_any(__builtin_sqrt(w - 2 * half != 0 ? v * 2.0 : v), half);
+        return from_base_16(__builtin_sqrt(w - 2 * half != 0 ? v * 16.0 : v), half);
     }
-    double f, e;
-    exp_any(log_parts(v, w) / p, f, e);
-    return scale_any(f, e);
+    double root, exponent;
+    exp_any(log_total(v, w) / p, root, exponent);
+    return from_base_16(root, exponent);
 }
 
-// Totals to results: log(v·2^w)/β or (v·2^w)^(1/p). w is null for plain totals.
+// Totals to results: log(v·16^w)/β or (v·16^w)^(1/p). w is null for plain totals.
 inline void finish_wide(const Job& job, double* v, const double* w, int64_t n) {
     if (job.finish == Finish::logarithm) {
         if (!w) {

@@ -264,10 +264,20 @@ inline void pick_at_tile(const Job& job, int64_t task, Arena* arena) {
             empty |= first == kEmpty;
             base += empty ? 0 : first;
         }
-        for (int64_t i = 0; i < n; ++i) {
-            const bool none = empty || (along && along[i] == kEmpty) || (job.omit && v[i] != v[i]);
-            const int64_t here = base + (along && !none ? along[i] : 0);
-            job.index[y + i] = none ? -1 : here + (w ? taps(static_cast<int64_t>(w[i])) : 0);
+        const auto none = [&](int64_t i) {
+            return empty || (along && along[i] == kEmpty) || (job.omit && v[i] != v[i]);
+        };
+        const auto write = [&]<class O>(O* out) {  // offsets in the window
+            for (int64_t i = 0; i < n; ++i) out[y + i] = none(i) ? static_cast<O>(~O{0}) : static_cast<O>(w ? w[i] : 0);
+        };
+        switch (job.report) {
+            case Report::offset8: return write(static_cast<uint8_t*>(job.winners));
+            case Report::offset16: return write(static_cast<uint16_t*>(job.winners));
+            case Report::offset32: return write(static_cast<uint32_t*>(job.winners));
+            case Report::index: break;
         }
+        auto* index = static_cast<int64_t*>(job.winners);
+        for (int64_t i = 0; i < n; ++i)
+            index[y + i] = none(i) ? -1 : base + (along ? along[i] : 0) + (w ? taps(static_cast<int64_t>(w[i])) : 0);
     });
 }

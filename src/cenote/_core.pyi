@@ -23,7 +23,7 @@ def pool(
     axes: Axes,
     x: NDArray[Any],
     y: NDArray[Any],
-    index: NDArray[Any] | None,
+    winners: NDArray[Any] | None,
     order: tuple[int, ...] | None,
     in_type: int,
     work_type: int,
@@ -38,7 +38,15 @@ def pool(
     divisor: float | None,
     parameter: float,
 ) -> None: ...
-def scatter(out: NDArray[Any], values: NDArray[Any], index: NDArray[Any], planes: int) -> None: ...
+def move(
+    axes: Axes,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    winners: NDArray[Any],
+    order: tuple[int, ...] | None,
+    scatter: bool,
+) -> None: ...
+def put(out: NDArray[Any], values: NDArray[Any], index: NDArray[Any], planes: int) -> None: ...
 def set_limits(bytes_per_tile: int, cells_per_thread: int) -> None: ...
 def num_threads() -> int: ...
 def set_num_threads(n: int) -> None: ...

@@ -5,42 +5,55 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import operator
+import sys
 from collections.abc import Sequence
 from numbers import Real
 from typing import TypeAlias
 
 import numpy as np
 
-from .errors import BadType, BadValue, kind, shown
+from .errors import BadType, BadValue, counted, kind, shown
 
 Ints: TypeAlias = int | Sequence[int]
 Padding: TypeAlias = int | str | Sequence[int] | Sequence[Sequence[int]]
 
 INT64_MAX = 2**63 - 1
+MOST = sys.float_info.max
+MOST_AXES = 64  # of a NumPy array
 
 
-def as_int(name: str, given: object, entry: object, least: int) -> int:
-    """``entry`` of the argument ``name`` as an int of at least ``least``; ``given`` is the whole argument."""
-    if isinstance(entry, (bool, np.bool_)) or not hasattr(type(entry), "__index__"):
-        inside = "" if entry is given else f"{shown(entry)} is {kind(entry)}; "
-        raise BadType(f"{name}={shown(given)}: {inside}an int is needed, not {kind(entry)}")
-    try:
-        value = operator.index(entry)  # type: ignore[arg-type]
-    except TypeError:  # an array with more than one element has __index__ and refuses
-        raise BadType(f"{name}={shown(given)}: an int is needed, not {kind(entry)}") from None
+def as_index(name: str, given: object, entry: object, needed: str = "ints") -> int:
+    """``entry`` of the argument ``name`` as an int of any size; ``given`` is the whole argument."""
+    # An array has __index__, and refuses unless it is one integer.
+    if not isinstance(entry, (bool, np.bool_)) and hasattr(type(entry), "__index__"):
+        with contextlib.suppress(TypeError):
+            return int(operator.index(entry))  # type: ignore[arg-type]
+    if entry is given:
+        raise BadType(f"{name}={shown(given)}: an int or a tuple of ints is needed, not {kind(entry)}")
+    found = "None" if entry is None else f"the {type(entry).__name__} {shown(entry)}"
+    raise BadType(f"{name}={shown(given)}: {needed} are needed, not {found}")
+
+
+def as_int(name: str, given: object, entry: object, least: int, needed: str = "ints") -> int:
+    """``entry`` of the argument ``name`` as an int from ``least`` to what 64 bits hold."""
+    value = as_index(name, given, entry, needed)
+    if least <= value <= INT64_MAX:
+        return value
+    culprit = f"{name}={shown(given)}" if entry is given else f"{name}={shown(given)}: {shown(value)}"
     if value < least:
-        raise BadValue(f"{name}={shown(given)}: {value} is too small, at least {least} is needed")
-    if value > INT64_MAX:
-        raise BadValue(f"{name}={shown(given)}: {value} does not fit 64 bits")
-    return int(value)
+        raise BadValue(f"{culprit} is too small, at least {least} is needed")
+    raise BadValue(f"{culprit} does not fit 64 bits, at most {INT64_MAX} is possible")
 
 
 def as_sequence(value: object) -> tuple[object, ...] | None:
     """``value`` as a tuple when it is a sequence of arguments, otherwise None."""
+    # Data in the place of an argument, or a range of any length, is not worth making a tuple of.
     if isinstance(value, np.ndarray):
-        return tuple(value.tolist()) if value.ndim else None
-    if isinstance(value, (tuple, list, range)):
+        return tuple(value.tolist()) if value.ndim and max(value.shape) <= MOST_AXES else None
+    if isinstance(value, (tuple, list)) or (isinstance(value, range) and not value[MOST_AXES:]):
         return tuple(value)
     return None
 
@@ -52,10 +65,17 @@ def per_axis(name: str, value: object, rank: int, least: int) -> tuple[int, ...]
         return (as_int(name, value, value, least),) * rank
     if len(entries) != rank:
         raise BadValue(
-            f"{name}={shown(value)} has {len(entries)} entries, the window has {rank} axes: "
-            f"give one int, or {rank} of them"
+            f"{name}={shown(value)} has {counted(len(entries), 'entry', 'entries')}, the window has "
+            f"{counted(rank, 'axis', 'axes')}: give one int, or one int per axis"
         )
     return tuple(as_int(name, value, entry, least) for entry in entries)
+
+
+def addressable(what: str, shape: tuple[int, ...]) -> None:
+    """An array of ``shape`` is not too large for NumPy, whatever its dtype."""
+    # NumPy multiplies the sizes other than 0, although one that is 0 leaves nothing to store.
+    if math.prod(max(size, 1) for size in shape) * 16 > INT64_MAX:
+        raise BadValue(f"{what} would have shape {shown(shape)}, and an array has at most {INT64_MAX // 16} cells")
 
 
 def as_flag(name: str, value: object) -> bool:
@@ -66,16 +86,17 @@ def as_flag(name: str, value: object) -> bool:
 
 def choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
     if not isinstance(value, str):
-        raise BadType(f"{name}={shown(value)} is {kind(value)}: {' or '.join(map(repr, allowed))} is needed")
+        raise BadType(f"{name}={shown(value)}: {' or '.join(map(repr, allowed))} is needed, not {kind(value)}")
     if value not in allowed:
-        raise BadValue(f"{name}={shown(value)}: {' or '.join(map(repr, allowed))} is needed")
+        raise BadValue(f"{name}={shown(value)} is not known: {' or '.join(map(repr, allowed))} is needed")
     return value
 
 
 def real_number(name: str, value: object) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.floating, np.integer)):
-        raise BadType(f"{name}={shown(value)} is {kind(value)}: a real number is needed")
+    # NumPy counts a timedelta64 among the integers.
+    if isinstance(value, (bool, np.bool_, np.timedelta64)) or not isinstance(value, (Real, np.floating, np.integer)):
+        raise BadType(f"{name}={shown(value)}: a real number is needed, not {kind(value)}")
     try:
         return float(value)
     except OverflowError:
-        raise BadValue(f"{name}={shown(value)} is too large for a float") from None
+        raise BadValue(f"{name}={shown(value)} is too large for a float, at most {MOST} is possible") from None

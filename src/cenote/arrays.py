@@ -8,23 +8,24 @@ the operations themselves.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Number
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import BadType, BadValue, kind
+from .errors import BadType, BadValue, cut, kind
 
 Array: TypeAlias = NDArray[Any]
 DType: TypeAlias = np.dtype[Any]
 
-# Libraries whose arrays must never be turned into NumPy arrays behind the user's back.
+# Libraries whose arrays must never be turned into NumPy arrays behind the user's back, and how users do it.
 FOREIGN = {
-    "torch": "x.numpy()",
-    "jax": "np.asarray(x)",
-    "jaxlib": "np.asarray(x)",
-    "dask": "x.compute()",
-    "xarray": "x.values",
+    "torch": "{}.detach().cpu().numpy()",
+    "jax": "np.asarray({})",
+    "jaxlib": "np.asarray({})",
+    "dask": "{}.compute()",
+    "xarray": "{}.values",
 }
 
 NATIVE = frozenset("?bBhHiIlLqQefdFD")
@@ -43,51 +44,57 @@ def has_nan(dtype: DType) -> bool:
     return dtype.kind == "c" or is_float(dtype)
 
 
-def as_array(x: object, name: str = "x") -> Array:
+def as_array(x: object, name: str = "x", needed: str = "an array or a nested list of numbers") -> Array:
     """``x`` as a plain NumPy array of a dtype that windows know, without a copy where there is one."""
     if type(x) is not np.ndarray:
-        x = convert(x, name)
+        x = convert(x, name, needed)
     dtype = x.dtype
     if dtype.char not in NATIVE and not is_bfloat16(dtype):
+        # The name of a longdouble tells its size, which on some systems is that of float64.
+        known = dtype.type.__name__ if dtype.char in "gG" else cut(str(dtype))
         raise BadType(
-            f"{name} has dtype {dtype}: a bool, an integer, float16, float32, float64, bfloat16, complex64 "
-            f"or complex128 is needed{hint(dtype)}"
+            f"{name} has dtype {known}: bool, an integer type, float16, bfloat16, float32, float64, "
+            f"complex64 or complex128 is needed{hint(dtype, name)}"
         )
     return x
 
 
-def convert(x: object, name: str) -> Array:
+def convert(x: object, name: str, needed: str) -> Array:
     if isinstance(x, np.ma.MaskedArray):
         raise BadType(
             f"{name} is a masked array, and its mask would be lost: pass {name}.filled(value), or "
-            f"{name}.filled(np.nan) with nan='omit'"
+            f"{name}.astype(float).filled(np.nan) where nan='omit' is possible"
         )
     for base in type(x).__mro__:
-        library = (base.__module__ or "").partition(".")[0]
+        library = str(base.__module__).partition(".")[0]
         if library in FOREIGN:
-            article = "a" if library != "xarray" else "an"
+            article = "an" if library == "xarray" else "a"
             raise BadType(
-                f"{name} is {article} {library} {type(x).__name__}, which is not supported yet: pass "
-                f"{FOREIGN[library].replace('x', name, 1) if library != 'jax' else f'np.asarray({name})'}"
+                f"{name} is {article} {library} {type(x).__name__}, which is not supported yet: "
+                f"pass {FOREIGN[library].format(name)}"
             )
     if isinstance(x, (str, bytes, dict, set)) or x is None or callable(x):
-        raise BadType(f"{name} is {kind(x)}: an array or a nested list of numbers is needed")
+        raise BadType(f"{name} is {kind(x)}: {needed} is needed")
     try:
-        return np.asarray(x)
-    except ValueError as cause:  # a ragged list
+        array = np.asarray(x)
+    except (ValueError, OverflowError) as cause:  # a ragged list, or a range without end
         raise BadValue(f"{name} cannot be made an array: {cause}") from None
     except TypeError as cause:
         raise BadType(f"{name} cannot be made an array: {cause}") from None
+    if array.dtype.kind == "O" and array.ndim == 0 and not isinstance(x, (np.ndarray, Number)):
+        # NumPy wraps what it knows nothing about: a generator, say.
+        raise BadType(f"{name} is {kind(x)}: {needed} is needed")
+    return array
 
 
-def hint(dtype: DType) -> str:
-    if dtype.kind == "O":
-        return "; convert it with x.astype(float)"
-    if dtype.char in "gG":
-        return "; convert it with x.astype(np.float64) or x.astype(np.complex128)"
+def hint(dtype: DType, name: str) -> str:
     if dtype.kind in "mM":
-        return "; pool x.view(np.int64) instead"
-    return ""
+        return f"; pool {name}.view(np.int64) instead"
+    if dtype.names:
+        return f"; pool one field, such as {name}[{dtype.names[0]!r}]"
+    if dtype.type is np.void:
+        return ""
+    return f"; convert it with np.asarray({name}, {'complex' if dtype.kind == 'c' else 'float'})"
 
 
 # ------------------------------------------------------------------------------------------- result dtypes

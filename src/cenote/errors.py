@@ -40,12 +40,28 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """``value`` as a message can carry it: its repr, cut when it is long."""
-    text = repr(value)
+    """``value`` as a message can carry it: its repr on one line, cut when it is long."""
+    try:
+        text = " ".join(map(str.strip, repr(value).splitlines()))
+    except Exception:  # nested too deep, an int of thousands of digits, or a repr of the user's that fails
+        bits = f" of {value.bit_length()} bits" if isinstance(value, int) else ""
+        return f"<{kind(value)}{bits}>"
+    return cut(text, limit)
+
+
+def cut(text: str, limit: int = 80) -> str:
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 def kind(value: object) -> str:
     """The kind of ``value`` with its article: ``a float``, ``an int``."""
+    if value is None:
+        return "None"
     name = type(value).__name__
-    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
+    # Written for the ear: an ndarray, a uint8.
+    return f"an {name}" if name[:1].lower() in "aeio" or name.startswith("nd") else f"a {name}"
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """``1 axis``, ``2 axes``."""
+    return f"{number} {one if number == 1 else many}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cmath
+import contextlib
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,7 +45,7 @@ def reducer(fn: Binary, partials: Callable[[Any, Any], tuple[Any, Any]]) -> Redu
     """
     for name, function in (("fn", fn), ("partials", partials)):
         if not callable(function):
-            raise BadType(f"{name}={shown(function)} is {kind(function)}: a function of two arrays is needed")
+            raise BadType(f"{name}={shown(function)}: a function of two arrays is needed, not {kind(function)}")
     return Reducer(fn, partials)
 
 
@@ -85,7 +87,7 @@ def pool(
     """
     shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
     if not callable(reduce_fn):
-        raise BadType(f"reduce_fn={shown(reduce_fn)} is {kind(reduce_fn)}: a function of two arrays is needed")
+        raise BadType(f"reduce_fn={shown(reduce_fn)}: a function of two arrays is needed, not {kind(reduce_fn)}")
     data = as_array(x)
     start = initial(init, data)
     geometry = shape.on(data.shape)
@@ -101,18 +103,23 @@ def initial(init: object, x: Array) -> Array:
     """``init`` as a 0-d array: a Python number in the dtype of ``x``, anything else in its own."""
     dtype = native(x.dtype)
     if isinstance(init, (bool, int, float, complex)) and not isinstance(init, np.generic):
-        try:
-            with np.errstate(all="raise"):
+        with contextlib.suppress(OverflowError, TypeError, ValueError, FloatingPointError):
+            with np.errstate(all="ignore"):
                 start = np.array(init, dtype)
-        except (OverflowError, TypeError, ValueError, FloatingPointError):
-            raise BadValue(f"init={shown(init)} does not fit the dtype of x, which is {dtype}") from None
-        exact = complex(start) == init or init != init or is_inexact(dtype)
-        if not exact:
-            raise BadValue(f"init={shown(init)} does not fit the dtype of x, which is {dtype}")
-        return start
-    start = as_array(init, "init")
+            # A float may be rounded, but not to infinity; an integer is meant as it is.
+            if is_inexact(dtype):
+                fits = cmath.isfinite(complex(start)) or not cmath.isfinite(init)
+            else:
+                fits = start.item() == init
+            if fits:
+                return start
+        raise BadValue(
+            f"init={shown(init)} does not fit the dtype of x, which is {dtype}: give a number that does, convert x, "
+            "or give a NumPy scalar, which keeps its own dtype"
+        )
+    start = as_array(init, "init", "a number")
     if start.ndim:
-        raise BadValue(f"init has shape {start.shape}: a scalar is needed")
+        raise BadValue(f"init has shape {start.shape}: one number is needed")
     return start
 
 
@@ -142,19 +149,26 @@ KERNELS: dict[object, Callable[[Array, Geometry], Array]] = {
 }
 
 
+def live_taps(axis: Axis) -> range:
+    """The taps that may be a real cell of some window: however large the padding is, they are few."""
+    first = -(((axis.o - 1) * axis.s - axis.low) // axis.d) if axis.o else 0
+    return range(max(0, first), min(axis.k, (axis.n - 1 + axis.low) // axis.d + 1))
+
+
 def tap_slices(axis: Axis, tap: int) -> tuple[slice, slice]:
     """The outputs for which ``tap`` is a real cell, and those cells."""
-    real = np.flatnonzero(axis.real[:, tap])
-    if not real.size:
+    start = tap * axis.d - axis.low  # what it is of window 0
+    lo = max(0, -(start // axis.s))
+    hi = min(axis.o, (axis.n - 1 - start) // axis.s + 1)
+    if hi <= lo:
         return slice(0, 0), slice(0, 0)
-    lo, hi = int(real[0]), int(real[-1]) + 1
-    first = int(axis.cells[lo, tap])
+    first = start + lo * axis.s
     return slice(lo, hi), slice(first, first + (hi - lo - 1) * axis.s + 1, axis.s)
 
 
 def fold(x: Array, geometry: Geometry, start: Array, fn: Binary) -> Array:
     out = np.full(geometry.out_shape, start, start.dtype)
-    for taps in itertools.product(*(range(axis.k) for axis in geometry.axes)):
+    for taps in itertools.product(*map(live_taps, geometry.axes)):
         to: list[slice] = [slice(None)] * x.ndim
         of: list[slice] = [slice(None)] * x.ndim
         for axis, tap in zip(geometry.axes, taps, strict=True):
@@ -169,6 +183,6 @@ def fold(x: Array, geometry: Geometry, start: Array, fn: Binary) -> Array:
                 "it must work element by element"
             )
         if new.dtype != out.dtype:
-            out = out.astype(np.result_type(new.dtype, out.dtype) if len(held) != len(out) else new.dtype)
+            out = out.astype(np.result_type(new.dtype, out.dtype) if held.shape != out.shape else new.dtype)
         out[tuple(to)] = new
     return out

@@ -120,41 +120,6 @@ def encode_png(image: NDArray[Any]) -> bytes:
     )
 
 
-# --------------------------------------------------------------------------------------------------- drawing
-
-
-def noise(rng: np.random.Generator, shape: tuple[int, int], cells: tuple[int, int], octaves: int) -> Floats:
-    """Smooth randomness in 0 … 1: ever finer random grids, interpolated, each half as strong as the one before."""
-    out = np.zeros(shape)
-    for octave in range(octaves):
-        rows, columns = cells[0] << octave, cells[1] << octave
-        grid = rng.random((rows + 2, columns + 2))
-        y, x = np.linspace(0, rows, shape[0]), np.linspace(0, columns, shape[1])
-        i, j = y.astype(int), x.astype(int)
-        v, u = ramp(0, 1, y - i)[:, None], ramp(0, 1, x - j)
-        lines = grid[i] * (1 - v) + grid[i + 1] * v
-        out += (lines[:, j] * (1 - u) + lines[:, j + 1] * u) / 2**octave
-    return out / (2 - 2.0 ** (1 - octaves))
-
-
-def ramp(start: float, end: float, value: Floats) -> Floats:
-    """0 before ``start``, 1 after ``end``, smooth in between; the other way round when ``end`` is less."""
-    t = np.clip((value - start) / (end - start), 0, 1)
-    return t * t * (3 - 2 * t)
-
-
-def blend(canvas: Floats, cover: Floats, colour: Any) -> None:
-    """Paint ``colour`` on ``canvas`` as far as ``cover`` says."""
-    canvas += cover[..., None] * (np.asarray(colour) - canvas)
-
-
-def coloured(values: NDArray[Any]) -> Image:
-    """Numbers, (rows, columns), from 0 to 1 as colours from night through water and sand to white."""
-    stops = np.array([[8, 12, 30], [10, 70, 110], [32, 160, 160], [238, 214, 150], [255, 255, 250]])
-    channels = [np.interp(values, [0, 0.2, 0.45, 0.75, 1.0], stops[:, i]) for i in range(3)]
-    return np.asarray(np.rint(np.stack(channels, axis=-1)), np.uint8)
-
-
 # ---------------------------------------------------------------------------------------------------- layout
 
 
@@ -169,12 +134,15 @@ def sheet(rows: int, columns: int) -> Image:
 
 
 def fit(image: NDArray[Any], rows: int, columns: int) -> Image:
-    """``image`` in the middle of a sheet, enlarged by the largest whole factor that fits, and never cut."""
-    factor = max(1, min(rows // image.shape[0], columns // image.shape[1]))
-    large = rgb(enlarge(image, factor))
-    out = sheet(max(rows, large.shape[0]), max(columns, large.shape[1]))
-    top, left = (out.shape[0] - large.shape[0]) // 2, (out.shape[1] - large.shape[1]) // 2
-    out[top : top + large.shape[0], left : left + large.shape[1]] = large
+    """All of ``image`` in the middle of a sheet, enlarged or, if it is too large, divided by a whole factor."""
+    high, wide = image.shape[:2]
+    divisor = max(-(-high // rows), -(-wide // columns))
+    if divisor > 1:
+        image = np.rint(shrink(image, max(1, high // divisor), max(1, wide // divisor))).astype(np.uint8)
+    fitting = rgb(enlarge(image, min(rows // image.shape[0], columns // image.shape[1])))
+    out = sheet(rows, columns)
+    top, left = (rows - fitting.shape[0]) // 2, (columns - fitting.shape[1]) // 2
+    out[top : top + fitting.shape[0], left : left + fitting.shape[1]] = fitting
     return out
 
 

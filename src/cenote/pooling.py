@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import primitives
-from .arguments import Ints, Padding, as_flag, as_int, as_sequence, choice, real_number
+from .arguments import Ints, Padding, addressable, as_flag, as_int, as_sequence, choice, real_number
 from .arrays import Array, as_array, ordered, real_valued
 from .errors import BadType, BadValue, kind, public, shown
 from .window import parse_window
@@ -261,7 +261,7 @@ def lp_pool(
     shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
     power = real_number("p", p)
     if not power > 0:
-        raise BadValue(f"p={shown(p)}: a number above 0 is needed, inf included")
+        raise BadValue(f"p={shown(p)}: a number above 0 is needed, or inf")
     data = as_array(x)
     real_valued(data.dtype)
     return primitives.lp_pool(data, shape.on(data.shape), power)
@@ -310,7 +310,13 @@ def smooth_max_pool(
         raise BadValue("pad_value=nan: a number is needed, or None to leave padded cells out")
     data = as_array(x)
     real_valued(data.dtype)
-    return primitives.smooth_max_pool(data, shape.on(data.shape), sharpness, fill)
+    geometry = shape.on(data.shape)
+    if fill is not None:  # the core lays padded cells out in memory, like any others
+        padded = list(data.shape)
+        for axis in geometry.axes:
+            padded[axis.position] += axis.low + axis.high
+        addressable(f"padding={shown(padding)} with pad_value={fill}: the padded array", tuple(padded))
+    return primitives.smooth_max_pool(data, geometry, sharpness, fill)
 
 
 @public
@@ -335,5 +341,5 @@ def output_shape(
     laid = parse_window(window, stride, padding, dilation, ceil_mode, axes)
     entries = as_sequence(shape)
     if entries is None:
-        raise BadType(f"shape={shown(shape)} is {kind(shape)}: a tuple of ints is needed")
+        raise BadType(f"shape={shown(shape)}: a tuple of ints is needed, not {kind(shape)}")
     return laid.on(tuple(as_int("shape", shape, entry, 0) for entry in entries)).out_shape

@@ -57,32 +57,38 @@ def run(
     pad_value: float | None = None,
     divisor: float | None = None,
     parameter: float = 0.0,
-    indices: bool = False,
-) -> tuple[Array, NDArray[np.int64] | None]:
-    """One call of the core: allocate the result in ``x``'s memory order, hand over, give back in axis order."""
+    winners: DType | None = None,
+) -> tuple[Array, Array | None]:
+    """One call of the core: allocate the results in ``x``'s memory order, hand over, give back in axis order."""
     order = memory_order(x)
-    shape = geometry.out_shape
-    laid = shape if order is None else tuple(shape[axis] for axis in order)
+    laid = in_order(geometry.out_shape, order)
     y = np.empty(laid, result)
-    index = np.empty(laid, np.int64) if indices else None
+    chosen = None if winners is None else np.empty(laid, winners)
     source, target, places = x, y, order
     if x.dtype.kind == "c":  # pairs of floats: an innermost axis that is not pooled
         source = x[..., None].view(x.real.dtype)
         target = y[..., None].view(y.real.dtype)
         places = None if order is None else (*order, x.ndim)
     elif is_bfloat16(x.dtype):  # the buffer protocol has no name for it
-        source, target = x.view(np.uint16), y.view(np.uint16)
-    kept = target if not is_bfloat16(result) or target is not y else y.view(np.uint16)
+        source = x.view(np.uint16)
+    if is_bfloat16(result):
+        target = y.view(np.uint16)
     _core.pool(
-        core_axes(geometry), source, kept, index, places,
+        core_axes(geometry), source, target, chosen, places,
         BFLOAT16 if is_bfloat16(x.dtype) else code_of(source.dtype),
         work, BFLOAT16 if is_bfloat16(result) else code_of(target.dtype),
         not x.dtype.isnative, reduce, prepare, finish, omit, include_pad, pad_value, divisor, parameter,
     )  # fmt: skip
-    if order is None:
-        return y, index
-    back = tuple(np.argsort(order))
-    return y.transpose(back), None if index is None else index.transpose(back)
+    return from_order(y, order), None if chosen is None else from_order(chosen, order)
+
+
+def in_order(shape: tuple[int, ...], order: tuple[int, ...] | None) -> tuple[int, ...]:
+    return shape if order is None else tuple(shape[axis] for axis in order)
+
+
+def from_order(laid: Array, order: tuple[int, ...] | None) -> Array:
+    """An array whose axes lie in ``order``, with its axes in their own order."""
+    return laid if order is None else laid.transpose(np.argsort(order))
 
 
 def is_half(dtype: DType) -> bool:
@@ -93,9 +99,51 @@ def pick(
     x: Array, geometry: Geometry, largest: bool, omit: bool, indices: bool
 ) -> tuple[Array, NDArray[np.int64] | None]:
     """max_pool or min_pool, with the flat indices if they are asked for."""
+    return select(x, geometry, largest, omit, np.dtype(np.int64) if indices else None)
+
+
+def select(
+    x: Array, geometry: Geometry, largest: bool, omit: bool, winners: DType | None
+) -> tuple[Array, Array | None]:
     result = ordered(x.dtype)
     work = FLOAT32 if is_half(result) else code_of(result)
-    return run(x, geometry, result, work, MAX if largest else MIN, omit=omit and has_nan(result), indices=indices)
+    return run(x, geometry, result, work, MAX if largest else MIN, omit=omit and has_nan(result), winners=winners)
+
+
+def offset_dtype(geometry: Geometry) -> DType:
+    """The least type for an offset in the window; its largest value says that there is no winner."""
+    cells = math.prod(axis.live for axis in geometry.axes)
+    return np.dtype(np.uint8 if cells <= 255 else np.uint16 if cells <= 65535 else np.uint32)
+
+
+def winners(x: Array, geometry: Geometry, largest: bool, omit: bool) -> tuple[Array, Array]:
+    """max_pool or min_pool with the winners as offsets in their windows: what a derivative needs."""
+    values, offsets = select(x, geometry, largest, omit, offset_dtype(geometry))
+    return values, offsets  # type: ignore[return-value]
+
+
+def gather(x: Array, offsets: Array, geometry: Geometry) -> Array:
+    """The winners' cells of ``x``, 0 for a window without one."""
+    x = np.asarray(x, native(x.dtype))
+    held = x.astype(np.float32) if is_half(x.dtype) else x
+    order = memory_order(offsets)
+    y = np.empty(in_order(geometry.out_shape, order), held.dtype)
+    _core.move(core_axes(geometry), held, y, as_laid(offsets, order), order, False)
+    return from_order(y, order).astype(x.dtype, copy=False)
+
+
+def scatter(g: Array, offsets: Array, geometry: Geometry) -> Array:
+    """Each value of ``g`` added to the cell of its window's winner: the adjoint of :func:`gather`."""
+    held = np.asarray(g, np.float32 if is_half(g.dtype) else native(g.dtype))
+    order = memory_order(offsets)
+    x = from_order(np.zeros(in_order(geometry.shape, order), held.dtype), order)
+    _core.move(core_axes(geometry), x, as_laid(held, order), as_laid(offsets, order), order, True)
+    return x.astype(g.dtype, copy=False)
+
+
+def as_laid(x: Array, order: tuple[int, ...] | None) -> Array:
+    """``x`` dense in memory, its axes in ``order``."""
+    return np.ascontiguousarray(x if order is None else x.transpose(order))
 
 
 def sum_work(result: DType) -> int:
@@ -138,7 +186,7 @@ def complex_omit(x: Array, geometry: Geometry, average: tuple[float | None, bool
 
 def lp_pool(x: Array, geometry: Geometry, p: float) -> Array:
     result = real_valued(x.dtype)
-    if math.isinf(p):
+    if p >= 1e18:  # cells^(1/p) is 1 in double precision
         work = FLOAT32 if is_half(result) or result == np.float32 else FLOAT64
         out, _ = run(x, geometry, result, work, MAX, prepare=ABSOLUTE)
         # A window without a real cell is 0, not the -inf of a maximum of nothing.
@@ -164,5 +212,5 @@ def unpool(y: Array, indices: Array, positions: tuple[int, ...], sizes: tuple[in
     out = np.zeros((*batch, *sizes), values.dtype)
     if values.size and out.size:
         raw = np.dtype(np.uint16) if is_bfloat16(values.dtype) else values.dtype
-        _core.scatter(out.view(raw), values.view(raw), where, math.prod(batch))
+        _core.put(out.view(raw), values.view(raw), where, math.prod(batch))
     return np.moveaxis(out, last, positions)

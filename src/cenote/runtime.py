@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import warnings
 from collections.abc import Iterator
-from importlib import metadata
 
 import numpy as np
 
@@ -32,7 +30,7 @@ def threads_from_environment() -> int:
             continue
         # OpenMP allows a list, one entry per nesting level: the first one is ours.
         first = text.partition(",")[0].strip()
-        if first.isascii() and first.isdigit() and 1 <= int(first) <= MOST_THREADS:
+        if first.isascii() and first.isdigit() and len(first) < 20 and 1 <= int(first) <= MOST_THREADS:
             return int(first)
         warnings.warn(
             f"{name}={text!r} is not a number of threads from 1 to {MOST_THREADS}: ignored",
@@ -43,10 +41,10 @@ def threads_from_environment() -> int:
 
 
 def checked_threads(n: object) -> int:
-    if isinstance(n, (bool, np.bool_)) or not isinstance(n, (int, np.integer)):
-        raise BadType(f"n={shown(n)} is {kind(n)}: a number of threads is needed")
+    if isinstance(n, (bool, np.timedelta64)) or not isinstance(n, (int, np.integer)):
+        raise BadType(f"n={shown(n)}: an int from 1 to {MOST_THREADS} is needed, not {kind(n)}")
     if not 1 <= n <= MOST_THREADS:
-        raise BadValue(f"n={n}: a number of threads from 1 to {MOST_THREADS} is needed")
+        raise BadValue(f"n={shown(n)}: a number of threads from 1 to {MOST_THREADS} is needed")
     return int(n)
 
 
@@ -87,6 +85,9 @@ def _limited(n: int) -> Iterator[None]:
 
 def config() -> dict[str, str]:
     """What :func:`show_config` prints."""
+    import platform  # both are slow to import, and seldom needed
+    from importlib import metadata
+
     return {
         "cenote": metadata.version("cenote"),
         "SIMD level": f"{_core.level()} (this CPU can run: {', '.join(_core.levels())})",

@@ -7,9 +7,9 @@ import math
 from numpy.typing import ArrayLike
 
 from . import primitives
-from .arguments import Ints, Padding, as_int, as_sequence
+from .arguments import Ints, Padding, addressable, as_int, as_sequence
 from .arrays import Array, as_array
-from .errors import BadType, BadValue, public, shown
+from .errors import BadType, BadValue, counted, public, shown
 from .window import parse_window, resolve_axes, unpooled_sizes
 
 
@@ -53,10 +53,10 @@ def max_unpool(
     shape = parse_window(window, stride, padding, dilation, False, axes)
     data, where = as_array(y, "y"), as_array(indices, "indices")
     if where.dtype.kind not in "iu":
-        raise BadType(f"indices has dtype {where.dtype}: integers are needed")
+        raise BadType(f"indices has dtype {where.dtype}: integers are needed, as return_indices=True gives them")
     if where.shape != data.shape:
-        raise BadValue(f"indices has shape {where.shape}, y has {data.shape}: they must agree")
-    positions = resolve_axes(shape.axes, shape.rank, data.ndim, f"window={shape.size}")
+        raise BadValue(f"indices has shape {where.shape}, y has shape {data.shape}: they must agree")
+    positions = resolve_axes(shape.axes, shape.rank, data.shape, f"window={shown(shape.size)}")
     if output_shape is None:
         sizes = unpooled_sizes(shape, positions, data.shape)
     else:
@@ -65,16 +65,20 @@ def max_unpool(
             entries = (output_shape,)
         if len(entries) != shape.rank:
             raise BadValue(
-                f"output_shape={shown(output_shape)} has {len(entries)} entries, the window has {shape.rank} axes: "
-                "give the size of each pooled axis, and of no other"
+                f"output_shape={shown(output_shape)} has {counted(len(entries), 'entry', 'entries')}, the window has "
+                f"{counted(shape.rank, 'axis', 'axes')}: give the size of each pooled axis, and of no other"
             )
         sizes = tuple(as_int("output_shape", output_shape, entry, 0) for entry in entries)
+    result = list(data.shape)
+    for position, size in zip(positions, sizes, strict=True):
+        result[position] = size
+    addressable(f"window={shown(shape.size)} on shape {shown(data.shape)}: the result", tuple(result))
     cells = math.prod(sizes)
     if where.size:
         low, high = int(where.min()), int(where.max())
         if low < -1 or high >= cells:
             raise BadValue(
-                f"indices reach from {low} to {high}, the pooled axes of the result are {sizes}: "
-                f"-1 (skipped) to {cells - 1} is allowed"
+                f"indices has values from {low} to {high}, the pooled axes of the result have "
+                f"{'*'.join(map(str, sizes))} = {cells} cells: -1 (skipped) to {cells - 1} is possible"
             )
     return primitives.unpool(data, where, positions, sizes)

@@ -11,17 +11,18 @@ Notation per axis: ``n`` input size, ``o`` output size, ``k`` taps, ``s`` stride
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .arguments import INT64_MAX, as_flag, as_int, as_sequence, per_axis
-from .errors import BadType, BadValue, kind, shown
+from .arguments import INT64_MAX, addressable, as_flag, as_index, as_int, as_sequence, per_axis
+from .errors import BadType, BadValue, counted, kind, shown
 
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
+PADDINGS = "'valid', 'same', 'same_lower', an int, one int per axis or one (low, high) pair per axis"
 
 
 # ---------------------------------------------------------------------------------------------- arguments
@@ -37,20 +38,17 @@ def parse_padding(value: object, rank: int) -> Pairs | Literal["same", "same_low
             return "same"
         if name == "same_lower":
             return "same_lower"
-        raise BadValue(f"padding={shown(value)} is not one of 'valid', 'same' and 'same_lower'")
+        raise BadValue(f"padding={shown(value)} is not known: {PADDINGS} is needed")
     entries = as_sequence(value)
     if entries is None:
         if isinstance(value, (bool, np.bool_)) or not hasattr(type(value), "__index__"):
-            raise BadType(
-                f"padding={shown(value)} is {kind(value)}: give an int, one int per axis, one (low, high) "
-                "pair per axis, 'valid', 'same' or 'same_lower'"
-            )
+            raise BadType(f"padding={shown(value)}: {PADDINGS} is needed, not {kind(value)}")
         cells = as_int("padding", value, value, 0)
         return ((cells, cells),) * rank
     if len(entries) != rank:
         raise BadValue(
-            f"padding={shown(value)} has {len(entries)} entries, the window has {rank} axes: "
-            f"give one int, {rank} ints, or {rank} (low, high) pairs"
+            f"padding={shown(value)} has {counted(len(entries), 'entry', 'entries')}, the window has "
+            f"{counted(rank, 'axis', 'axes')}: give one int, one int per axis or one (low, high) pair per axis"
         )
     pairs = [as_sequence(entry) for entry in entries]
     if all(pair is None for pair in pairs):
@@ -60,8 +58,8 @@ def parse_padding(value: object, rank: int) -> Pairs | Literal["same", "same_low
     for entry, pair in zip(entries, pairs, strict=True):
         if pair is None or len(pair) != 2:
             raise BadValue(
-                f"padding={shown(value)}: {shown(entry)} is not a (low, high) pair; give {rank} ints "
-                f"or {rank} pairs, not a mixture"
+                f"padding={shown(value)}: {shown(entry)} is not a (low, high) pair: give one int per axis "
+                "or one pair per axis"
             )
         out.append((as_int("padding", value, pair[0], 0), as_int("padding", value, pair[1], 0)))
     return tuple(out)
@@ -72,25 +70,36 @@ def parse_axes(value: object) -> tuple[int, ...]:
     entries = as_sequence(value)
     if entries is None:
         entries = (value,)
-    return tuple(as_int("axes", value, entry, -(2**31)) for entry in entries)
+    return tuple(as_index("axes", value, entry) for entry in entries)
 
 
-def resolve_axes(axes: tuple[int, ...] | None, rank: int, ndim: int, what: str) -> tuple[int, ...]:
-    """Which axes of an array with ``ndim`` axes ``what``, which has ``rank`` entries, lies on."""
+def agree(what: str, rank: int, axes: tuple[int, ...] | None) -> None:
+    """``what`` has one entry for each of ``axes``."""
+    if axes is not None and len(axes) != rank:
+        raise BadValue(
+            f"{what} has {counted(rank, 'entry', 'entries')}, axes={shown(axes)} names "
+            f"{counted(len(axes), 'axis', 'axes')}: give one entry for each axis"
+        )
+
+
+def resolve_axes(axes: tuple[int, ...] | None, rank: int, shape: tuple[int, ...], what: str) -> tuple[int, ...]:
+    """Which axes of an array of ``shape`` ``what``, which has ``rank`` entries, lies on."""
+    ndim = len(shape)
     if axes is None:
         if rank > ndim:
-            raise BadValue(f"{what} has {rank} axes, x has {ndim}: {rank - ndim} too many")
+            raise BadValue(
+                f"{what} has {counted(rank, 'axis', 'axes')}, shape {shown(shape)} has {ndim}: {rank - ndim} too many"
+            )
         return tuple(range(ndim - rank, ndim))
-    if len(axes) != rank:
-        raise BadValue(f"{what} has {rank} axes, axes={axes} names {len(axes)}: they must agree")
-    out = []
+    agree(what, rank, axes)
+    out: list[int] = []
     for axis in axes:
         if not -ndim <= axis < ndim:
-            allowed = f"{-ndim} … {ndim - 1}" if ndim else "none, it is a scalar"
-            raise BadValue(f"axes={axes}: x has {ndim} axes, and {axis} is not one of them ({allowed})")
+            allowed = f"{-ndim} to {ndim - 1}" if ndim else "none"
+            raise BadValue(f"axes={shown(axes)}: {shown(axis)} is no axis of shape {shown(shape)}, which has {allowed}")
+        if axis % ndim in out:
+            raise BadValue(f"axes={shown(axes)} names axis {axis % ndim} of shape {shown(shape)} more than once")
         out.append(axis % ndim)
-    if len(set(out)) < rank:
-        raise BadValue(f"axes={axes} names an axis of x (which has {ndim}) more than once")
     return tuple(out)
 
 
@@ -101,8 +110,8 @@ def resolve_axes(axes: tuple[int, ...] | None, rank: int, ndim: int, what: str) 
 class Axis:
     """One pooled axis: ``o`` windows of ``k`` cells on ``n`` cells.
 
-    The bins of adaptive pooling have no common stride: they are listed in ``starts`` and ``lengths``,
-    and ``k`` is the longest.
+    Windows without a common stride (the bins of adaptive pooling, transposes) are listed instead: window ``j``
+    sees ``lengths[j]`` cells from ``starts[j]`` on, ``d`` apart, and ``k`` is the largest length.
     """
 
     position: int
@@ -123,9 +132,48 @@ class Axis:
         if self.starts is None or self.lengths is None:
             first = np.arange(self.o, dtype=np.int64) * self.s - self.low
             return first[:, None] + taps * self.d
-        cells = np.array(self.starts, dtype=np.int64)[:, None] + taps
+        cells = np.array(self.starts, dtype=np.int64)[:, None] + taps * self.d
         cells[taps >= np.array(self.lengths, dtype=np.int64)[:, None]] = self.n
         return cells
+
+    @property
+    def live(self) -> int:
+        """How many taps fall on a real cell for some window: the others are padding for all of them."""
+        if self.starts is not None or not self.o or not self.n:
+            return self.k
+        begin = max(0, -((self.o - 1) * self.s - self.low) // self.d)
+        end = min(self.k, (self.n - 1 + self.low) // self.d + 1)
+        return max(1, end - begin)
+
+    @cached_property
+    def transposed(self) -> Axis:
+        """The axis with the roles of cells and windows exchanged."""
+        if self.starts is None and self.s == 1:  # window c sees outputs c + low - t·d: the taps in reverse order
+            low = (self.k - 1) * self.d - self.low
+            if low >= 0:
+                high = self.n + (self.k - 1) * self.d - low - self.o
+                return Axis(self.position, self.o, self.n, self.k, 1, self.d, low, max(high, 0))
+        hits = self.real
+        windows = np.arange(self.o)[:, None]
+        step = 1 if self.starts is not None else self.d // math.gcd(self.s, self.d)
+        first = np.full(self.n, self.o, np.int64)
+        number = np.zeros(self.n, np.int64)
+        cells = self.cells[hits]
+        np.minimum.at(first, cells, np.broadcast_to(windows, hits.shape)[hits])
+        np.add.at(number, cells, 1)
+        first[number == 0] = 0
+        return Axis(
+            self.position,
+            self.o,
+            self.n,
+            int(number.max(initial=1)),
+            1,
+            step,
+            0,
+            0,
+            tuple(first.tolist()),
+            tuple(number.tolist()),
+        )
 
     @cached_property
     def real(self) -> NDArray[np.bool_]:
@@ -159,6 +207,13 @@ class Geometry:
     def positions(self) -> tuple[int, ...]:
         return tuple(axis.position for axis in self.axes)
 
+    @cached_property
+    def transposed(self) -> Geometry:
+        """The geometry whose window ``c`` sees the outputs that see cell ``c`` here: sums over it are the adjoint."""
+        back = Geometry(self.out_shape, tuple(axis.transposed for axis in self.axes))
+        back.__dict__["transposed"] = self  # a cached property: the adjoint of the adjoint is this one
+        return back
+
 
 def padded_axis(position: int, n: int, k: int, s: int, d: int, padding: tuple[int, int] | str) -> Axis:
     """The axis without its output size (``o`` is 0): the padding rules."""
@@ -185,40 +240,46 @@ def output_size(axis: Axis, ceil_mode: bool, describe: str) -> int:
     else:
         o = room // s + 1
     if o <= 0:
-        dilated = f" ({axis.k} cells, dilation {axis.d})" if axis.d > 1 else ""
-        short = f"{reach - extent} short" if reach > extent else "and none of them is the input's"
+        needed = f"({axis.k} - 1)*{axis.d} + 1 = {reach}" if axis.d > 1 else f"{reach}"
+        there = f"{axis.low} + {n} + {axis.high} = {extent} with padding" if axis.low or axis.high else f"{n}"
+        if reach > extent:
+            short = f"{reach - extent} short"
+            if ceil_mode and s > 1:
+                short += f", of which ceil_mode with stride {s} allows {s - 1}"
+        else:
+            short = "ceil_mode leaves out a window that starts in the high padding"
         raise BadValue(
-            f"{describe} does not fit on axis {axis.position}: it needs {reach} cells{dilated}, "
-            f"there are {n} + padding {axis.low} + {axis.high} = {extent}, {short}"
+            f"{describe} does not fit on axis {axis.position}: "
+            f"it needs {needed} {'cell' if reach == 1 else 'cells'}, there are {there}: {short}"
         )
     return o
 
 
 @lru_cache(maxsize=4096)
 def lay(window: Window, shape: tuple[int, ...]) -> Geometry:
-    positions = resolve_axes(window.axes, window.rank, len(shape), f"window={window.size}")
+    what = f"window={shown(window.size)} on shape {shown(shape)}"
+    positions = resolve_axes(window.axes, window.rank, shape, f"window={shown(window.size)}")
+    # The core counts the cells of a window, padded ones included, in 64 bits.
+    if math.prod(window.size) > INT64_MAX:
+        product = f"{'*'.join(map(str, window.size))} = {math.prod(window.size)}"
+        raise BadValue(f"window={shown(window.size)}: {product} cells do not fit 64 bits, at most {INT64_MAX} do")
     axes = []
     for i, position in enumerate(positions):
         padding = window.padding if isinstance(window.padding, str) else window.padding[i]
         axis = padded_axis(position, shape[position], window.size[i], window.stride[i], window.dilation[i], padding)
         reach = axis.d * (axis.k - 1) + 1
         # The core computes j*s - low + t*d in 64 bits for every window, overhang of ceil_mode included.
-        if axis.n + axis.low + axis.high + axis.s + reach > INT64_MAX:
+        total = axis.n + axis.low + axis.high + axis.s + reach
+        if total > INT64_MAX:
             raise BadValue(
-                f"window={window.size} with stride {window.stride}, dilation {window.dilation} and padding "
-                f"{window.padding} on shape {shape}: sizes on axis {position} do not fit 64 bits"
+                f"{what}: on axis {position} its reach ({axis.k} - 1)*{axis.d} + 1, stride {axis.s}, padding "
+                f"{axis.low} + {axis.high} and the {axis.n} cells add up to {total}, which does not fit 64 bits"
             )
-        if not isinstance(padding, str):
-            o = output_size(axis, window.ceil_mode, f"window={window.size} on shape {shape}")
-            axis = Axis(axis.position, axis.n, o, axis.k, axis.s, axis.d, axis.low, axis.high)
-        axes.append(axis)
-    return checked(Geometry(shape, tuple(axes)))
-
-
-def checked(geometry: Geometry) -> Geometry:
-    """``geometry``, whose result is small enough to be addressed."""
-    if math.prod(geometry.out_shape) * 16 > INT64_MAX:
-        raise BadValue(f"the result would have shape {geometry.out_shape}: more than can be addressed")
+        o = axis.o if isinstance(padding, str) else output_size(axis, window.ceil_mode, what)
+        # A stride that leads to no second window has no meaning: the core need not make room for it.
+        axes.append(replace(axis, o=o, s=axis.s if o > 1 else 1))
+    geometry = Geometry(shape, tuple(axes))
+    addressable(f"{what}: the result", geometry.out_shape)
     return geometry
 
 
@@ -244,7 +305,9 @@ class Window:
 def parse_size(name: str, value: object, axes: tuple[int, ...] | None, least: int) -> tuple[object, ...]:
     """A tuple with one entry per pooled axis; an int is repeated on each of ``axes``."""
     if isinstance(value, dict):
-        raise BadType(f"{name}={shown(value)}: names of dimensions need an xarray DataArray, x has only numbered axes")
+        raise BadType(
+            f"{name}={shown(value)}: the axes of a NumPy array have no names, give a tuple of ints, such as (2, 2)"
+        )
     entries = as_sequence(value)
     if entries is not None:
         if not entries:
@@ -266,8 +329,7 @@ def build(window: object, stride: object, padding: object, dilation: object, cei
     sizes = parse_size("window", window, where, 1)
     size = tuple(as_int("window", window, entry, 1) for entry in sizes)
     rank = len(size)
-    if where is not None and len(where) != rank:
-        raise BadValue(f"window={size} has {rank} axes, axes={where} names {len(where)}: they must agree")
+    agree(f"window={shown(size)}", rank, where)
     return Window(
         size=size,
         stride=size if stride is None else per_axis("stride", stride, rank, 1),
@@ -286,7 +348,11 @@ def plain(value: object) -> bool:
     form = type(value)
     if form is int or form is str or form is bool or value is None:
         return True
-    return form is tuple and all(type(e) is int or (type(e) is tuple and plain(e)) for e in value)  # type: ignore[attr-defined]
+    # Two levels are all that a padding has; going deeper would follow the user's nesting past the stack.
+    return form is tuple and all(
+        type(e) is int or (type(e) is tuple and all(type(i) is int for i in e))
+        for e in value  # type: ignore[attr-defined]
+    )
 
 
 def parse_window(
@@ -320,20 +386,25 @@ def adaptive_geometry(shape: tuple[int, ...], output: object, axes: object) -> G
     where = None if axes is None else parse_axes(axes)
     entries = parse_size("output_size", output, where, 0)
     what = f"output_size={shown(output)}"
-    positions = resolve_axes(where, len(entries), len(shape), what)
-    out = []
+    positions = resolve_axes(where, len(entries), shape, what)
+    out_shape = list(shape)
     for entry, position in zip(entries, positions, strict=True):
-        n = shape[position]
-        if n == 0:
-            raise BadValue(f"{what} on shape {shape}: axis {position} has size 0, there is nothing to pool")
-        o = n if entry is None else as_int("output_size", output, entry, 0)
-        if o and n % o == 0:
-            out.append(Axis(position, n, o, n // o, n // o, 1, 0, 0))
-            continue
-        starts = tuple(i * n // o for i in range(o))
-        lengths = tuple(-(-(i + 1) * n // o) - start for i, start in enumerate(starts))
-        out.append(Axis(position, n, o, max(lengths, default=1), 1, 1, 0, 0, starts, lengths))
-    return checked(Geometry(shape, tuple(out)))
+        if shape[position] == 0:
+            raise BadValue(f"{what} on shape {shown(shape)}: axis {position} has size 0, there is nothing to pool")
+        if entry is not None:
+            out_shape[position] = as_int("output_size", output, entry, 0, "ints or None")
+    addressable(f"{what} on shape {shown(shape)}: the result", tuple(out_shape))
+    return Geometry(shape, tuple(bins(position, shape[position], out_shape[position]) for position in positions))
+
+
+def bins(position: int, n: int, o: int) -> Axis:
+    if o and n % o == 0:
+        return Axis(position, n, o, n // o, n // o, 1, 0, 0)
+    # Room for all of them is asked for first, so that far too many are a MemoryError and not a machine that swaps.
+    first = np.fromiter((i * n // o for i in range(o)), np.int64, o)
+    starts = tuple(first.tolist())
+    lengths = tuple(-(-(i + 1) * n // o) - start for i, start in enumerate(starts))
+    return Axis(position, n, o, max(lengths, default=1), 1, 1, 0, 0, starts, lengths)
 
 
 def global_geometry(shape: tuple[int, ...], axes: object) -> Geometry:
@@ -341,10 +412,12 @@ def global_geometry(shape: tuple[int, ...], axes: object) -> Geometry:
     where = parse_axes(axes)
     if not where:
         raise BadValue("axes=() is empty: name at least one axis to pool")
-    positions = resolve_axes(where, len(where), len(shape), f"axes={where}")
+    positions = resolve_axes(where, len(where), shape, f"axes={shown(where)}")
     for position in positions:
         if shape[position] == 0:
-            raise BadValue(f"axis {position} of shape {shape} has size 0, there is nothing to pool")
+            raise BadValue(
+                f"axes={shown(where)} on shape {shown(shape)}: axis {position} has size 0, there is nothing to pool"
+            )
     return Geometry(shape, tuple(Axis(p, shape[p], 1, shape[p], shape[p], 1, 0, 0) for p in positions))
 
 
@@ -361,8 +434,8 @@ def unpooled_sizes(window: Window, positions: tuple[int, ...], shape: tuple[int,
         size = (n - 1) * s - low - high + reach if n else 0
         if size < 0 or (size == 0 and n):
             raise BadValue(
-                f"window={window.size} on shape {shape}: axis {position} would unpool to "
-                f"({n} - 1)*{s} - {low} - {high} + {reach} = {size} cells; use less padding or give output_shape"
+                f"window={shown(window.size)} on shape {shown(shape)}: axis {position} would unpool to "
+                f"({n} - 1)*{s} - {low} - {high} + {reach} = {size} cells: use less padding or give output_shape"
             )
         out.append(size)
     return tuple(out)

@@ -1,0 +1,227 @@
+"""Every error message, to the letter, as the user meets it: the table is errors.txt.
+
+A message is part of the interface: it names the call, the argument, the value given and what would be right.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cenote as cn
+from cenote import _core, arrays, errors, runtime
+
+PACKAGE = Path(errors.__file__).parent
+# The demonstration talks to a terminal, not to a caller; errors.py only passes on what was raised elsewhere.
+NOT_SEARCHED = {"cli", "demo", "errors", "picture", "scene"}
+
+
+def nested(depth: int) -> tuple[Any, ...]:
+    value: tuple[Any, ...] = ()
+    for _ in range(depth):
+        value = (value,)
+    return value
+
+
+def refuse(*_: object) -> None:
+    raise AssertionError("an array of another library was converted behind the user's back")
+
+
+def foreign(module: str, name: str, base: object = None) -> Any:
+    """What a library's array looks like from here: its type says where it is from, and NumPy could convert it."""
+    bases = () if base is None else (type(base),)
+    return type(name, bases, {"__module__": module, "__array__": refuse, "__repr__": lambda _: f"{name}(...)"})()
+
+
+class Broken:
+    def __array__(self, *_: object, **__: object) -> None:
+        raise TypeError("no data yet")
+
+
+NAMES = {name: getattr(cn, name) for name in cn.__all__} | {
+    "np": np,
+    "ml_dtypes": ml_dtypes,
+    "Fraction": Fraction,
+    "Broken": Broken,
+    "foreign": foreign,
+    "nested": nested,
+    "x": np.arange(20.0).reshape(4, 5),
+    "i": np.arange(20).reshape(4, 5),
+}
+
+
+def read_table() -> list[tuple[str, str]]:
+    """(call, last line of the traceback) of every case."""
+    text = Path(__file__).with_name("errors.txt").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    calls, results = lines[::2], lines[1::2]
+    assert all(call.startswith(">>> ") for call in calls)
+    assert all(re.match(r"(Type|Value)Error: ", result) for result in results)
+    return [(call.removeprefix(">>> "), result) for call, result in zip(calls, results, strict=True)]
+
+
+CASES = read_table()
+
+
+def failure_of(call: str) -> Exception:
+    try:
+        value = eval(call, dict(NAMES))
+    except Exception as failure:
+        return failure
+    raise AssertionError(f"{call} is no error: {value!r}")
+
+
+@pytest.mark.parametrize(("call", "expected"), CASES, ids=[call for call, _ in CASES])
+def test_the_message_to_the_letter(call: str, expected: str) -> None:
+    failure = failure_of(call)
+    assert type(failure) in (TypeError, ValueError)  # the user never sees the internal kinds
+    assert f"{type(failure).__name__}: {failure}" == expected
+    assert failure.__suppress_context__, "the user reads one traceback, not two"
+
+
+def test_no_call_is_listed_twice() -> None:
+    calls = [call for call, _ in CASES]
+    assert len(set(calls)) == len(calls)
+
+
+def test_messages_name_the_call_and_an_argument() -> None:
+    for call, expected in CASES:
+        function = call.partition("(")[0]
+        _, named, cause = expected.split(": ", 2)
+        assert named == function
+        arguments = "|".join(cn.__dict__[function].__wrapped__.__code__.co_varnames)
+        assert re.match(rf"({arguments})(=| is | has | on | gave | cannot )", cause), expected
+
+
+# ------------------------------------------------------------------------------------- no message is left out
+
+
+def origin(failure: BaseException) -> tuple[str, int]:
+    """Where it was raised first: the public call replaces what was raised below it, and keeps it as its context."""
+    cause = failure.__context__ if isinstance(failure.__context__, (errors.BadValue, errors.BadType)) else failure
+    trace: TracebackType | None = cause.__traceback__
+    assert trace is not None
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return Path(trace.tb_frame.f_code.co_filename).stem, trace.tb_lineno
+
+
+def all_raises() -> dict[tuple[str, int], range]:
+    """Every ``raise`` of the package that can reach a caller: its module, its line, and all lines it spans."""
+    found = {}
+    for path in sorted(PACKAGE.glob("*.py")):
+        if path.stem in NOT_SEARCHED:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Raise) and node.end_lineno is not None:
+                found[path.stem, node.lineno] = range(node.lineno, node.end_lineno + 1)
+    return found
+
+
+def fail_to_start(monkeypatch: pytest.MonkeyPatch) -> ImportError:
+    monkeypatch.setenv("CENOTE_SIMD", "Abacus")
+    with cn.num_threads(1), pytest.raises(ImportError) as caught:  # a start sets the number of threads
+        runtime.start()
+    return caught.value
+
+
+def test_every_raise_is_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    reached = {origin(failure_of(call)) for call, _ in CASES} | {origin(fail_to_start(monkeypatch))}
+    raises = all_raises()
+    assert len(raises) > 30  # the search itself works
+    missing = [
+        f"{module}.py:{line}"
+        for (module, line), lines in raises.items()
+        if not any(where == module and at in lines for where, at in reached)
+    ]
+    assert missing == []
+
+
+def test_nothing_but_the_internal_kinds_is_raised() -> None:
+    """Another kind would reach the user without the name of the call."""
+    for module, line in all_raises():
+        source = (PACKAGE / f"{module}.py").read_text(encoding="utf-8").splitlines()[line - 1]
+        allowed = "BadValue|BadType|ImportError" if module == "runtime" else "BadValue|BadType"
+        assert re.match(rf" *raise ({allowed})\(", source), source
+
+
+# ------------------------------------------------------------------------------------------- the environment
+
+
+def test_a_level_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    have = ", ".join(_core.levels())
+    assert str(fail_to_start(monkeypatch)) == f"CENOTE_SIMD='abacus': this build on this CPU has {have}"
+
+
+@pytest.mark.parametrize("text", ["many", "0", "1025", "-1", "2.0", "٣", pytest.param("9" * 5000, id="digits")])
+def test_a_number_of_threads_that_is_none(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CENOTE_NUM_THREADS", text)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    with pytest.warns(RuntimeWarning) as caught:
+        assert runtime.threads_from_environment() == 3
+    message = f"CENOTE_NUM_THREADS='{text}' is not a number of threads from 1 to 1024: ignored"
+    assert [str(warning.message) for warning in caught] == [message]
+
+
+# --------------------------------------------------------------------------------------------- other libraries
+
+
+@pytest.mark.parametrize("library", sorted(arrays.FOREIGN))
+@pytest.mark.parametrize("name", sorted(set(cn.__all__) & set(arrays.RESULT)))
+def test_arrays_of_other_libraries_are_never_converted(library: str, name: str) -> None:
+    array = foreign(f"{library}.some.where", "Array")
+    where = {"axes": 0} if name.startswith("global") else {}
+    given = {"max_unpool": (array, NAMES["i"], (2, 2))}.get(name, (array,) if where else (array, (2, 2)))
+    with pytest.raises(TypeError, match=f"an? {library} Array, which is not supported yet: pass "):
+        getattr(cn, name)(*given, **where)
+
+
+def test_a_name_that_only_begins_like_a_library_is_an_array_like() -> None:
+    class Mine:
+        def __array__(self, *_: object, **__: object) -> Any:
+            return np.arange(4)
+
+    Mine.__module__ = "torchlight.daskboard"
+    assert cn.max_pool(Mine(), (2,)).tolist() == [1, 3]
+
+
+# ---------------------------------------------------------------------------------------------- showing values
+
+
+class Silent:
+    def __repr__(self) -> str:
+        raise OSError("no repr")
+
+
+SHOWN: dict[str, tuple[object, str]] = {
+    "a string": ("same", "'same'"),
+    "a line break": ("a\nb", r"'a\nb'"),
+    "several lines": (np.eye(2), "array([[1., 0.], [0., 1.]])"),
+    "as long as can be": ("y" * 78, "'" + "y" * 78 + "'"),
+    "too long": ("y" * 79, "'" + "y" * 76 + "..."),
+    "many digits": (10**4299, "1" + "0" * 76 + "..."),
+    "too many digits": (-(10**5000), "<an int of 16610 bits>"),
+    "nested too deep": (nested(100_000), "<a tuple>"),
+    "no repr": (Silent(), "<a Silent>"),
+}
+
+
+@pytest.mark.parametrize(("value", "text"), SHOWN.values(), ids=SHOWN)
+def test_values_are_shown_on_one_short_line(value: object, text: str) -> None:
+    assert errors.shown(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1, "an int"), (1.0, "a float"), (None, "None"), (np.zeros(1), "an ndarray"), (np.uint8(1), "a uint8")],
+)
+def test_kinds_have_their_article(value: object, text: str) -> None:
+    assert errors.kind(value) == text

@@ -1,0 +1,175 @@
+"""Write docs/dtypes.md: what each operation does to each dtype, from the rules that the operations themselves use.
+
+``python tools/dtype_table.py`` writes the page; with ``--check`` it only says whether the page is up to date.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from cenote.arrays import NATIVE, RESULT, DType, as_array, averaged, native, real_valued, summed
+from cenote.errors import BadType
+from cenote.reference import accumulator
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "dtypes.md"
+ERROR = "TypeError"
+Rule = Callable[[DType], DType]
+
+# The generic pool has no rule of its own: with a ufunc that keeps a dtype, it keeps the dtype.
+RULES: dict[str, Rule] = {**RESULT, "pool": native}
+
+REFUSED: dict[str, Any] = {
+    "longdouble": "g",
+    "clongdouble": "G",
+    "datetime64": "M8[s]",
+    "timedelta64": "m8[s]",
+    "object": "O",
+    "str": "U1",
+    "bytes": "S1",
+}
+
+
+def accepted() -> dict[str, DType]:
+    """Every dtype that windows know, by name: bool, signed, unsigned, floats by size, complex."""
+    known: list[DType] = [np.dtype(char) for char in NATIVE]
+    known.append(np.dtype(ml_dtypes.bfloat16))
+    ordered = sorted(known, key=lambda dtype: ("biuVfc".index(dtype.kind), dtype.itemsize, dtype.name))
+    named = {dtype.name: dtype for dtype in ordered}
+    place = list(named)
+    place.remove("bfloat16")
+    place.insert(place.index("float16") + 1, "bfloat16")
+    return {name: named[name] for name in place}
+
+
+def dtypes() -> dict[str, DType]:
+    return accepted() | {name: np.dtype(code) for name, code in REFUSED.items()}
+
+
+def result(rule: Rule, dtype: DType) -> str:
+    """The name of what ``rule`` makes of a dtype, or TypeError."""
+    try:
+        return str(rule(as_array(np.empty(0, dtype)).dtype).name)
+    except BadType:
+        return ERROR
+
+
+def columns() -> list[tuple[list[str], list[str]]]:
+    """The operations that treat every dtype alike, together, and what they make of each dtype."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for operation, rule in RULES.items():
+        alike.setdefault(tuple(result(rule, dtype) for dtype in dtypes().values()), []).append(operation)
+    return [(operations, list(results)) for results, operations in alike.items()]
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def code(name: str) -> str:
+    return f"`{name}`"
+
+
+def results_table() -> str:
+    together = columns()
+    header = ["dtype", *(", ".join(map(code, operations)) for operations, _ in together)]
+    rows = [[code(name), *(code(results[i]) for _, results in together)] for i, name in enumerate(dtypes())]
+    return table(header, rows)
+
+
+def accumulators_table() -> str:
+    header = ["dtype", "`sum_pool`", "`avg_pool`", "`lp_pool`, `smooth_max_pool`"]
+    rules: list[Rule] = [
+        lambda dtype: accumulator(summed(dtype)),
+        lambda dtype: accumulator(averaged(dtype)),
+        lambda dtype: np.dtype(np.float64) if real_valued(dtype) else dtype,
+    ]
+    rows = [[code(name), *(code(result(rule, dtype)) for rule in rules)] for name, dtype in accepted().items()]
+    return table(header, rows)
+
+
+TEXT = """\
+# Dtypes
+
+<!-- Written by tools/dtype_table.py from the rules in src/cenote/arrays.py. Do not edit it by hand. -->
+
+## What comes out
+
+For each dtype of the input, the dtype of the result. `TypeError` means that the call is refused.
+
+{results}
+
+- `pool` stands here with `np.add`, `np.maximum` or `np.minimum` as its function, and a Python number as `init`.
+  Any other function gives what NumPy's promotion makes of it.
+- Indices are always `int64`.
+- `bfloat16` is the dtype of the package `ml_dtypes`. cenote does not need that package unless you use the dtype.
+- Either byte order is read. The result has the byte order of the machine.
+- Lists and other array-likes have the dtype that `np.asarray` gives them.
+
+```python
+>>> import numpy as np, cenote as cn
+>>> x = np.array([100, 100, 50, 6], np.int8)
+>>> cn.max_pool(x, (2,)), cn.sum_pool(x, (2,)), cn.avg_pool(x, (2,))
+(array([100,  50], dtype=int8), array([200,  56]), array([100.,  28.]))
+>>> cn.max_pool(x.astype(">i4"), (2,)).dtype
+dtype('int32')
+>>> cn.max_pool(x * 1j, (2,))
+Traceback (most recent call last):
+TypeError: max_pool: x has dtype complex128: complex numbers have no order, pool x.real, x.imag or abs(x)
+```
+
+## What sums are added in
+
+A maximum or a minimum is one of the cells: nothing is rounded. A sum is held in the dtype below until it is complete,
+and only then converted to the dtype of the result.
+
+{accumulators}
+
+- The adaptive and global averages follow `avg_pool`.
+- Integer sums wrap around past 64 bits, as NumPy's do.
+- An average of integers is added and divided in `float64`. The sum is exact while no part of it exceeds 2⁵³.
+- The quotient of an average is that of `float64`, rounded to the dtype that the sum is held in.
+- `lp_pool` with `p=inf` is a maximum: nothing is added.
+- `pool` with `np.add` adds like `sum_pool`, then converts to the dtype of `x`: there integers wrap around in their
+  own width, and a sum of bool is a logical or. This is what `np.add` does to two arrays of that dtype.
+
+```python
+>>> ones = np.ones(4096, np.float16)
+>>> cn.avg_pool(40000 * ones, (4096,)).item(), cn.sum_pool(ones, (4096,)).item()     # 65504 is the largest float16
+(40000.0, 4096.0)
+>>> cn.lp_pool(np.array([300, 400], np.float16), (2,))
+array([500.], dtype=float16)
+>>> cn.sum_pool(np.array([2**63 - 1, 1]), (2,))
+array([-9223372036854775808])
+>>> cn.pool(np.array([100, 100], np.int8), (2,), 0, np.add)
+array([-56], dtype=int8)
+>>> cn.pool(np.array([True, True]), (2,), False, np.add)
+array([ True])
+```
+"""
+
+
+def page() -> str:
+    return TEXT.format(results=results_table(), accumulators=accumulators_table())
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--check"]:
+        current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == page()
+        print(f"{PAGE.name} is {'up to date' if current else 'out of date: run python tools/dtype_table.py'}")
+        return 0 if current else 1
+    if arguments:
+        print(__doc__)
+        return 2
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
