@@ -22,6 +22,8 @@ from cenote import _core, arrays, errors, runtime
 PACKAGE = Path(errors.__file__).parent
 # The demonstration talks to a terminal, not to a caller; errors.py only passes on what was raised elsewhere.
 NOT_SEARCHED = {"cli", "demo", "errors", "picture", "scene"}
+# Derivatives are tested with their messages where they are tested.
+NOT_SEARCHED |= {"autodiff", "contraction", "elementwise", "functions", "linear", "rules", "tensor"}
 
 
 def nested(depth: int) -> tuple[Any, ...]:
@@ -169,6 +171,36 @@ def test_a_number_of_threads_that_is_none(text: str, monkeypatch: pytest.MonkeyP
         assert runtime.threads_from_environment() == 3
     message = f"CENOTE_NUM_THREADS='{text}' is not a number of threads from 1 to 1024: ignored"
     assert [str(warning.message) for warning in caught] == [message]
+
+
+# ------------------------------------------------------------------------------------- extreme, and no error
+
+FINE: dict[str, object] = {
+    # A stride past the end, a window mostly of padding: nothing is as large as the numbers are.
+    "max_pool(x, (2, 2), stride=2**61).tolist()": [[6.0]],
+    "max_pool(x, (4, 5), stride=2**61, return_indices=True)[1].tolist()": [[19]],
+    "max_pool(x, (10**15, 1), padding='same').tolist()": [[15.0, 16.0, 17.0, 18.0, 19.0]],
+    "avg_pool(x, (2**40, 1), padding='same', count_include_pad=False).tolist()": [[7.5, 8.5, 9.5, 10.5, 11.5]],
+    "pool(x, (2**40, 1), 0, lambda a, b: a + b, padding='same').tolist()": [[30.0, 34.0, 38.0, 42.0, 46.0]],
+    # Integers that no float holds.
+    "pool(i, (4, 5), 2**63 - 1, np.minimum).tolist()": [[0]],
+    "pool(i, (4, 5), 2**53 + 1, np.subtract).tolist()": [[2**53 + 1 - 190]],
+    # A float is rounded to the dtype of x, to zero if need be.
+    "pool(x.astype('f2'), (4, 5), 1e-10, np.add).tolist()": [[190.0]],
+    # Windows without a real cell keep init, although reduce_fn gives another dtype.
+    "pool([[1.0]], (1,), 5, np.greater, padding=1).tolist()": [[5.0, 1.0, 5.0]],
+    "max_pool(x, 2, axes=range(2)).tolist()": [[6.0, 8.0], [16.0, 18.0]],
+    "max_pool(x, np.array([4, 5])).tolist()": [[19.0]],
+    "max_pool(x, (np.int8(4), np.array(5))).tolist()": [[19.0]],
+    "lp_pool(x, (4, 5), p=np.longdouble('inf')).tolist()": [[19.0]],
+    "avg_pool(x, (4, 5), divisor=Fraction(1, 2)).tolist()": [[380.0]],
+    "max_pool(x, (4, 5), padding='VALID').tolist()": [[19.0]],
+}
+
+
+@pytest.mark.parametrize(("call", "expected"), FINE.items(), ids=FINE)
+def test_extreme_arguments_that_are_right(call: str, expected: object) -> None:
+    assert eval(call, dict(NAMES)) == expected
 
 
 # --------------------------------------------------------------------------------------------- other libraries

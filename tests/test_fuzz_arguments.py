@@ -118,7 +118,7 @@ VAST = [range(2**62), np.broadcast_to(1, (2**40, 0)), np.broadcast_to(1, 2**40)]
 DATA = {"x", "y", "indices", "init"}
 
 
-def attempt(name: str, given: dict[str, Any]) -> None:
+def check(name: str, given: dict[str, Any]) -> None:
     """The call gives something, or an error of the package's own making: it names the call, on one short line."""
     # What reduce_fn makes of the arrays is between the user and that function.
     free = name == "pool" and not {"x", "init", "reduce_fn"}.isdisjoint(given)
@@ -138,7 +138,9 @@ def attempt(name: str, given: dict[str, Any]) -> None:
 
 def test_all_functions_are_here() -> None:
     """None is forgotten, and the calls work as they stand."""
-    assert set(CALLS) == set(cn.__all__) - {"get_num_threads", "show_config"}
+    elsewhere = {"cenote.autodiff", "cenote.tensor"}  # derivatives take functions, and have tests of their own
+    functions = {name for name in cn.__all__ if getattr(cn, name).__module__ not in elsewhere}
+    assert set(CALLS) == functions - {"get_num_threads", "show_config"}
     for name, known in CALLS.items():
         if not name.endswith("threads"):
             assert getattr(cn, name)(**known) is not None
@@ -147,9 +149,9 @@ def test_all_functions_are_here() -> None:
 @pytest.mark.parametrize(("name", "argument"), [(name, argument) for name in CALLS for argument in arguments_of(name)])
 def test_every_odd_object_in_every_place(name: str, argument: str) -> None:
     for value in SCALARS + COLLECTIONS + ([] if argument in DATA else VAST):
-        attempt(name, {argument: value})  # asserts
+        check(name, {argument: value})
         for wrapped in ((value,), [value, 2], (1, value)):
-            attempt(name, {argument: wrapped})
+            check(name, {argument: wrapped})
 
 
 # ------------------------------------------------------------------------------------------------ combinations
@@ -203,8 +205,8 @@ plausible = st.one_of(
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if len(arguments_of(name)) > 1])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
 def test_any_objects_together(name: str, data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(arguments_of(name)), min_size=1, max_size=4, unique=True))
-    attempt(name, {argument: data.draw(st.one_of(anything, plausible), label=argument) for argument in chosen})
+    check(name, {argument: data.draw(st.one_of(anything, plausible), label=argument) for argument in chosen})

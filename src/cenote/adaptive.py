@@ -6,10 +6,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from . import primitives
+from . import rules
 from .arguments import Ints, as_flag
-from .arrays import Array, as_array, ordered
+from .arrays import ordered
 from .errors import public
+from .rules import operand
 from .window import adaptive_geometry, global_geometry
 
 
@@ -35,15 +36,15 @@ def adaptive_max_pool(x: ArrayLike, output_size: Any, *, axes: Ints | None = Non
     array([1, 2, 2, 3, 3])
     """
     wanted = as_flag("return_indices", return_indices)
-    data = as_array(x)
+    data = operand(x)
     ordered(data.dtype)
     geometry = adaptive_geometry(data.shape, output_size, axes)
-    values, indices = primitives.pick(data, geometry, True, False, wanted)
+    values, indices = rules.pick(data, geometry, True, False, wanted)
     return (values, indices) if wanted else values
 
 
 @public
-def adaptive_avg_pool(x: ArrayLike, output_size: Any, *, axes: Ints | None = None) -> Array:
+def adaptive_avg_pool(x: ArrayLike, output_size: Any, *, axes: Ints | None = None) -> Any:
     """The average of each of ``output_size`` bins; the bins are those of :func:`adaptive_max_pool`.
 
     Examples
@@ -52,12 +53,12 @@ def adaptive_avg_pool(x: ArrayLike, output_size: Any, *, axes: Ints | None = Non
     >>> cn.adaptive_avg_pool(np.array([1.0, 2, 3, 4, 5]), (3,))
     array([1.5, 3. , 4.5])
     """
-    data = as_array(x)
-    return primitives.avg_pool(data, adaptive_geometry(data.shape, output_size, axes), False, None, True)
+    data = operand(x)
+    return rules.avg_pool(data, adaptive_geometry(data.shape, output_size, axes), False, None, True)
 
 
 @public
-def global_max_pool(x: ArrayLike, *, axes: Ints) -> Array:
+def global_max_pool(x: ArrayLike, *, axes: Ints) -> Any:
     """The largest cell over the whole of ``axes``, which stay with length 1.
 
     Examples
@@ -68,13 +69,13 @@ def global_max_pool(x: ArrayLike, *, axes: Ints) -> Array:
     <BLANKLINE>
            [[11]]])
     """
-    data = as_array(x)
+    data = operand(x)
     ordered(data.dtype)
-    return primitives.pick(data, global_geometry(data.shape, axes), True, False, False)[0]
+    return rules.pick(data, global_geometry(data.shape, axes), True, False, False)[0]
 
 
 @public
-def global_avg_pool(x: ArrayLike, *, axes: Ints) -> Array:
+def global_avg_pool(x: ArrayLike, *, axes: Ints) -> Any:
     """The average over the whole of ``axes``, which stay with length 1.
 
     Examples
@@ -84,5 +85,5 @@ def global_avg_pool(x: ArrayLike, *, axes: Ints) -> Array:
     array([[1.],
            [4.]])
     """
-    data = as_array(x)
-    return primitives.avg_pool(data, global_geometry(data.shape, axes), False, None, True)
+    data = operand(x)
+    return rules.avg_pool(data, global_geometry(data.shape, axes), False, None, True)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import cmath
 import contextlib
-import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import primitives
+from . import rules
 from .arguments import Ints, Padding
 from .arrays import Array, as_array, is_bfloat16, native
+from .elementwise import DIFFERENTIABLE, multiplied
 from .errors import BadType, BadValue, kind, public, shown
-from .window import Axis, Geometry, parse_window
+from .linear import Mask, Put, Take
+from .rules import opaque, operand
+from .tensor import Linear, Primitive, Tensor, bind, data_of, linear
+from .window import Geometry, parse_window
 
 Binary = Callable[[Any, Any], Any]
 
@@ -30,6 +34,17 @@ class Reducer:
 
     def __call__(self, a: Any, b: Any) -> Any:
         return self.fn(a, b)
+
+    @property
+    def primitive(self) -> Primitive:
+        def linearize(wanted: Sequence[bool], a: Any, b: Any) -> tuple[Any, Sequence[Linear]]:
+            out = bind(self.primitive, a, b)
+            return out, [
+                multiplied(a, out, lambda: self.partials(a, b)[0]),
+                multiplied(b, out, lambda: self.partials(a, b)[1]),
+            ]
+
+        return Primitive("reducer", self.fn, linearize)
 
 
 @public
@@ -61,7 +76,7 @@ def pool(
     dilation: Ints = 1,
     ceil_mode: bool = False,
     axes: Ints | None = None,
-) -> Array:
+) -> Any:
     """Fold any binary function over each window: ``reduce_fn(… reduce_fn(reduce_fn(init, x₀), x₁) …, xₖ)``.
 
     The window arguments are those of :func:`max_pool`.
@@ -88,15 +103,20 @@ def pool(
     shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
     if not callable(reduce_fn):
         raise BadType(f"reduce_fn={shown(reduce_fn)}: a function of two arrays is needed, not {kind(reduce_fn)}")
-    data = as_array(x)
-    start = initial(init, data)
+    data = operand(x)
+    start = initial(init, data_of(data))
     geometry = shape.on(data.shape)
-    if start.dtype == native(data.dtype):
-        fast = KERNELS.get(reduce_fn) if isinstance(reduce_fn, np.ufunc) else None
-        if fast is not None and (data.dtype.kind != "c" or reduce_fn is np.add):
-            with np.errstate(all="ignore"):
-                return np.asarray(reduce_fn(start, fast(data, geometry)), start.dtype)
-    return fold(data.astype(native(data.dtype), copy=False), geometry, start, reduce_fn)
+    kernel = KERNELS.get(reduce_fn) if isinstance(reduce_fn, np.ufunc) else None
+    if kernel is not None and start.dtype == native(data.dtype) and (data.dtype.kind != "c" or reduce_fn is np.add):
+        with np.errstate(all="ignore"):
+            return reduce_fn(start, kernel(data, geometry))
+    if not isinstance(data, Tensor):
+        return fold(data.astype(native(data.dtype), copy=False), geometry, start, reduce_fn)
+    if isinstance(reduce_fn, Reducer):
+        return fold_recorded(data, geometry, start, partial(bind, reduce_fn.primitive))
+    if reduce_fn in DIFFERENTIABLE:
+        return fold_recorded(data, geometry, start, reduce_fn)
+    return opaque(data, fold(data_of(data), geometry, start, reduce_fn), getattr(reduce_fn, "__name__", "reduce_fn"))
 
 
 def initial(init: object, x: Array) -> Array:
@@ -127,56 +147,34 @@ def is_inexact(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "fc" or is_bfloat16(dtype)
 
 
-def largest(x: Array, geometry: Geometry) -> Array:
-    return primitives.pick(x, geometry, True, False, False)[0]
+def largest(x: Any, geometry: Geometry) -> Any:
+    return rules.pick(x, geometry, True, False, False)[0]
 
 
-def smallest(x: Array, geometry: Geometry) -> Array:
-    return primitives.pick(x, geometry, False, False, False)[0]
+def smallest(x: Any, geometry: Geometry) -> Any:
+    return rules.pick(x, geometry, False, False, False)[0]
 
 
-def added(x: Array, geometry: Geometry) -> Array:
+def added(x: Any, geometry: Geometry) -> Any:
     """Sums in the dtype of ``x``: integers wrap, and a bool sum is a logical or, as ``np.add`` has it."""
     if x.dtype.kind == "b":
         return largest(x, geometry)
-    return primitives.sum_pool(x, geometry, False).astype(native(x.dtype), copy=False)
+    total = rules.sum_pool(x, geometry, False)
+    return total if total.dtype == x.dtype else total.astype(native(x.dtype))
 
 
-KERNELS: dict[object, Callable[[Array, Geometry], Array]] = {
+KERNELS: dict[object, Callable[[Any, Geometry], Any]] = {
     np.maximum: largest,
     np.minimum: smallest,
     np.add: added,
 }
 
 
-def live_taps(axis: Axis) -> range:
-    """The taps that may be a real cell of some window: however large the padding is, they are few."""
-    first = -(((axis.o - 1) * axis.s - axis.low) // axis.d) if axis.o else 0
-    return range(max(0, first), min(axis.k, (axis.n - 1 + axis.low) // axis.d + 1))
-
-
-def tap_slices(axis: Axis, tap: int) -> tuple[slice, slice]:
-    """The outputs for which ``tap`` is a real cell, and those cells."""
-    start = tap * axis.d - axis.low  # what it is of window 0
-    lo = max(0, -(start // axis.s))
-    hi = min(axis.o, (axis.n - 1 - start) // axis.s + 1)
-    if hi <= lo:
-        return slice(0, 0), slice(0, 0)
-    first = start + lo * axis.s
-    return slice(lo, hi), slice(first, first + (hi - lo - 1) * axis.s + 1, axis.s)
-
-
 def fold(x: Array, geometry: Geometry, start: Array, fn: Binary) -> Array:
     out = np.full(geometry.out_shape, start, start.dtype)
-    for taps in itertools.product(*map(live_taps, geometry.axes)):
-        to: list[slice] = [slice(None)] * x.ndim
-        of: list[slice] = [slice(None)] * x.ndim
-        for axis, tap in zip(geometry.axes, taps, strict=True):
-            to[axis.position], of[axis.position] = tap_slices(axis, tap)
-        held = out[tuple(to)]
-        if not held.size and out.size:
-            continue
-        new = np.asarray(fn(held, x[tuple(of)]))
+    for to, of in geometry.taps():
+        held = out[to]
+        new = np.asarray(fn(held, x[of]))
         if new.shape != held.shape:
             raise BadValue(
                 f"reduce_fn gave shape {new.shape} for two arrays of shape {held.shape}: "
@@ -184,5 +182,17 @@ def fold(x: Array, geometry: Geometry, start: Array, fn: Binary) -> Array:
             )
         if new.dtype != out.dtype:
             out = out.astype(np.result_type(new.dtype, out.dtype) if held.shape != out.shape else new.dtype)
-        out[tuple(to)] = new
+        out[to] = new
     return out
+
+
+def fold_recorded(x: Tensor, geometry: Geometry, start: Array, fn: Binary) -> Any:
+    """The same on a Tensor: what is not reached by a tap is kept, what is reached is put in its place."""
+    shape = geometry.out_shape
+    out: Any = np.full(shape, start, start.dtype)
+    for to, of in geometry.taps():
+        outside = np.ones(shape, bool)
+        outside[to] = False
+        new = fn(linear(out, Take(shape, to)), linear(x, Take(geometry.shape, of)))
+        out = np.add(linear(new, Put(shape, to)), linear(out, Mask(outside))) if outside.any() else new
+    return out if isinstance(out, Tensor) else Tensor(out, constant=True)

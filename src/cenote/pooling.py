@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from . import primitives
+from . import rules
 from .arguments import Ints, Padding, addressable, as_flag, as_int, as_sequence, choice, real_number
-from .arrays import Array, as_array, ordered, real_valued
+from .arrays import ordered, real_valued
 from .errors import BadType, BadValue, kind, public, shown
+from .rules import operand
 from .window import parse_window
 
 NaN = Literal["propagate", "omit"]
 Ties = Literal["first", "split"]
-Indices = NDArray[np.int64]
 
 
 def omits(nan: object) -> bool:
@@ -39,11 +38,11 @@ def pick(
     """max_pool and min_pool: the same selection, by opposite orders."""
     geometry_of = parse_window(window, stride, padding, dilation, ceil_mode, axes)
     omit = omits(nan)
-    choice("ties", ties, ("first", "split"))
+    split = choice("ties", ties, ("first", "split")) == "split"
     wanted = as_flag("return_indices", return_indices)
-    data = as_array(x)
+    data = operand(x)
     ordered(data.dtype)
-    values, indices = primitives.pick(data, geometry_of.on(data.shape), largest, omit, wanted)
+    values, indices = rules.pick(data, geometry_of.on(data.shape), largest, omit, wanted, split)
     return (values, indices) if wanted else values
 
 
@@ -158,7 +157,7 @@ def sum_pool(
     ceil_mode: bool = False,
     axes: Ints | None = None,
     nan: NaN = "propagate",
-) -> Array:
+) -> Any:
     """The sum of each window; padding counts as zero.
 
     The window arguments are those of :func:`max_pool`. Integers and bool are summed in 64 bits as NumPy does,
@@ -175,8 +174,8 @@ def sum_pool(
     """
     shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
     omit = omits(nan)
-    data = as_array(x)
-    return primitives.sum_pool(data, shape.on(data.shape), omit)
+    data = operand(x)
+    return rules.sum_pool(data, shape.on(data.shape), omit)
 
 
 @public
@@ -192,7 +191,7 @@ def avg_pool(
     count_include_pad: bool = True,
     divisor: float | None = None,
     nan: NaN = "propagate",
-) -> Array:
+) -> Any:
     """The average of each window.
 
     The window arguments are those of :func:`max_pool`.
@@ -230,8 +229,8 @@ def avg_pool(
     if by is not None and (by == 0 or not math.isfinite(by)):
         raise BadValue(f"divisor={shown(divisor)}: a finite number other than 0 is needed")
     omit = omits(nan)
-    data = as_array(x)
-    return primitives.avg_pool(data, shape.on(data.shape), omit, by, include_pad)
+    data = operand(x)
+    return rules.avg_pool(data, shape.on(data.shape), omit, by, include_pad)
 
 
 @public
@@ -245,7 +244,7 @@ def lp_pool(
     dilation: Ints = 1,
     ceil_mode: bool = False,
     axes: Ints | None = None,
-) -> Array:
+) -> Any:
     """The p-norm of each window, (Σ|x|ᵖ)^(1/p); padding counts as zero.
 
     The window arguments are those of :func:`max_pool`. ``p`` is any real number above 0; ``inf`` is the
@@ -262,9 +261,9 @@ def lp_pool(
     power = real_number("p", p)
     if not power > 0:
         raise BadValue(f"p={shown(p)}: a number above 0 is needed, or inf")
-    data = as_array(x)
+    data = operand(x)
     real_valued(data.dtype)
-    return primitives.lp_pool(data, shape.on(data.shape), power)
+    return rules.lp_pool(data, shape.on(data.shape), power)
 
 
 @public
@@ -279,7 +278,7 @@ def smooth_max_pool(
     dilation: Ints = 1,
     ceil_mode: bool = False,
     axes: Ints | None = None,
-) -> Array:
+) -> Any:
     """The smooth maximum of each window, (1/β)·log Σ exp(β·x).
 
     The window arguments are those of :func:`max_pool`. It lies between the maximum and the maximum +
@@ -308,7 +307,7 @@ def smooth_max_pool(
     fill = None if pad_value is None else real_number("pad_value", pad_value)
     if fill is not None and math.isnan(fill):
         raise BadValue("pad_value=nan: a number is needed, or None to leave padded cells out")
-    data = as_array(x)
+    data = operand(x)
     real_valued(data.dtype)
     geometry = shape.on(data.shape)
     if fill is not None:  # the core lays padded cells out in memory, like any others
@@ -316,7 +315,7 @@ def smooth_max_pool(
         for axis in geometry.axes:
             padded[axis.position] += axis.low + axis.high
         addressable(f"padding={shown(padding)} with pad_value={fill}: the padded array", tuple(padded))
-    return primitives.smooth_max_pool(data, geometry, sharpness, fill)
+    return rules.smooth_max_pool(data, geometry, sharpness, fill)
 
 
 @public

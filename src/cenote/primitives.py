@@ -24,6 +24,9 @@ PLAIN, ABSOLUTE, DROP_NAN, EXPONENTIAL, POWER = range(5)
 AS_IS, TOTAL, AVERAGE, LOGARITHM, ROOT = range(5)
 
 
+SAME_AS_INFINITE_P = 1e18  # cells^(1/p) is 1 in double precision
+
+
 def code_of(dtype: DType) -> int:
     if is_bfloat16(dtype):
         return BFLOAT16
@@ -112,7 +115,7 @@ def select(
 
 def offset_dtype(geometry: Geometry) -> DType:
     """The least type for an offset in the window; its largest value says that there is no winner."""
-    cells = math.prod(axis.live for axis in geometry.axes)
+    cells = math.prod(len(axis.live) for axis in geometry.axes)
     return np.dtype(np.uint8 if cells <= 255 else np.uint16 if cells <= 65535 else np.uint32)
 
 
@@ -186,7 +189,7 @@ def complex_omit(x: Array, geometry: Geometry, average: tuple[float | None, bool
 
 def lp_pool(x: Array, geometry: Geometry, p: float) -> Array:
     result = real_valued(x.dtype)
-    if p >= 1e18:  # cells^(1/p) is 1 in double precision
+    if p >= SAME_AS_INFINITE_P:
         work = FLOAT32 if is_half(result) or result == np.float32 else FLOAT64
         out, _ = run(x, geometry, result, work, MAX, prepare=ABSOLUTE)
         # A window without a real cell is 0, not the -inf of a maximum of nothing.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from numpy.typing import ArrayLike
 
-from . import primitives
+from . import rules
 from .arguments import Ints, Padding, addressable, as_int, as_sequence
-from .arrays import Array, as_array
+from .arrays import as_array
 from .errors import BadType, BadValue, counted, public, shown
+from .rules import operand
 from .window import parse_window, resolve_axes, unpooled_sizes
 
 
@@ -24,7 +26,7 @@ def max_unpool(
     dilation: Ints = 1,
     axes: Ints | None = None,
     output_shape: Ints | None = None,
-) -> Array:
+) -> Any:
     """Put pooled values back where :func:`max_pool` found them, and zero everywhere else.
 
     Parameters
@@ -51,7 +53,7 @@ def max_unpool(
            [0, 0, 0]])
     """
     shape = parse_window(window, stride, padding, dilation, False, axes)
-    data, where = as_array(y, "y"), as_array(indices, "indices")
+    data, where = operand(y, "y"), as_array(indices, "indices")
     if where.dtype.kind not in "iu":
         raise BadType(f"indices has dtype {where.dtype}: integers are needed, as return_indices=True gives them")
     if where.shape != data.shape:
@@ -81,4 +83,4 @@ def max_unpool(
                 f"indices has values from {low} to {high}, the pooled axes of the result have "
                 f"{'*'.join(map(str, sizes))} = {cells} cells: -1 (skipped) to {cells - 1} is possible"
             )
-    return primitives.unpool(data, where, positions, sizes)
+    return rules.unpool(data, where, positions, sizes)

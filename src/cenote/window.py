@@ -10,7 +10,9 @@ Notation per axis: ``n`` input size, ``o`` output size, ``k`` taps, ``s`` stride
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
@@ -137,13 +139,21 @@ class Axis:
         return cells
 
     @property
-    def live(self) -> int:
-        """How many taps fall on a real cell for some window: the others are padding for all of them."""
+    def live(self) -> range:
+        """The taps that fall on a real cell for some window: however large the padding is, they are few."""
         if self.starts is not None or not self.o or not self.n:
-            return self.k
-        begin = max(0, -((self.o - 1) * self.s - self.low) // self.d)
-        end = min(self.k, (self.n - 1 + self.low) // self.d + 1)
-        return max(1, end - begin)
+            return range(self.k)
+        begin = max(0, -(((self.o - 1) * self.s - self.low) // self.d))
+        return range(begin, min(self.k, (self.n - 1 + self.low) // self.d + 1))
+
+    def tap(self, t: int) -> tuple[slice, slice]:
+        """The windows for which cell ``t`` is a real one, and those cells."""
+        begin = max(0, -((t * self.d - self.low) // self.s))
+        end = min(self.o, (self.n - 1 + self.low - t * self.d) // self.s + 1)
+        if end <= begin:
+            return slice(0, 0), slice(0, 0)
+        first = begin * self.s - self.low + t * self.d
+        return slice(begin, end), slice(first, first + (end - begin - 1) * self.s + 1, self.s)
 
     @cached_property
     def transposed(self) -> Axis:
@@ -206,6 +216,19 @@ class Geometry:
     @cached_property
     def positions(self) -> tuple[int, ...]:
         return tuple(axis.position for axis in self.axes)
+
+    def taps(self) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+        """For each cell of the window, in row-major order: the windows for which it is real, and those cells.
+
+        Slices of the output and of the input, for windows with a stride.
+        """
+        for taps in itertools.product(*(axis.live for axis in self.axes)):
+            to: list[slice] = [slice(None)] * len(self.shape)
+            of: list[slice] = [slice(None)] * len(self.shape)
+            for axis, tap in zip(self.axes, taps, strict=True):
+                to[axis.position], of[axis.position] = axis.tap(tap)
+            if all(to[axis.position].stop > to[axis.position].start for axis in self.axes):
+                yield tuple(to), tuple(of)
 
     @cached_property
     def transposed(self) -> Geometry:
@@ -276,8 +299,7 @@ def lay(window: Window, shape: tuple[int, ...]) -> Geometry:
                 f"{axis.low} + {axis.high} and the {axis.n} cells add up to {total}, which does not fit 64 bits"
             )
         o = axis.o if isinstance(padding, str) else output_size(axis, window.ceil_mode, what)
-        # A stride that leads to no second window has no meaning: the core need not make room for it.
-        axes.append(replace(axis, o=o, s=axis.s if o > 1 else 1))
+        axes.append(replace(axis, o=o))
     geometry = Geometry(shape, tuple(axes))
     addressable(f"{what}: the result", geometry.out_shape)
     return geometry

@@ -1,0 +1,238 @@
+"""Derivatives of functions: vjp, jvp, linearize, grad, value_and_grad, check_grads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import contraction as _contraction  # noqa: F401  fills the tables of what NumPy's functions do with Tensors
+from .arrays import as_array, has_nan
+from .errors import BadType, BadValue, kind, public, shown
+from .linear import Cast
+from .tensor import Node, Tensor, Value, data_of, linear, make, new_level, pull, push
+
+Function = Callable[..., Any]
+
+
+class Recorded:
+    """One run of a function: its inputs' nodes and its outputs, taken apart into values and nodes."""
+
+    def __init__(self, f: Function, primals: Sequence[Any]) -> None:
+        if not callable(f):
+            raise BadType(f"f={shown(f)} is {kind(f)}: a function is needed")
+        self.primals = [p if isinstance(p, Tensor) else as_array(p, f"primals[{i}]") for i, p in enumerate(primals)]
+        with new_level() as level:
+            self.nodes = [Node(()) if has_nan(data_of(p).dtype) else None for p in self.primals]
+            inputs = [
+                p if node is None else make(p, level, node) for p, node in zip(self.primals, self.nodes, strict=True)
+            ]
+            y = f(*inputs)
+        self.many = isinstance(y, (tuple, list))
+        outputs = list(y) if self.many else [y]
+        self.values: list[Value] = []
+        self.ends: list[Node | None] = []
+        for i, out in enumerate(outputs):
+            if isinstance(out, Tensor) and out._level == level and out._node is not None:
+                self.values.append(out._value)
+                self.ends.append(out._node)
+            elif isinstance(out, Tensor):
+                self.values.append(out if out._node is not None else out._value)
+                self.ends.append(None)
+            else:
+                self.values.append(as_array(out, f"output {i} of f" if self.many else "the output of f"))
+                self.ends.append(None)
+
+    @property
+    def y(self) -> Any:
+        return tuple(self.values) if self.many else self.values[0]
+
+    def pull(self, g: Any) -> tuple[Any, ...]:
+        parts = g if self.many else (g,)
+        if self.many and (not isinstance(g, (tuple, list)) or len(g) != len(self.values)):
+            raise BadValue(f"g must be a tuple of {len(self.values)}, one for each output of f")
+        seeds = []
+        for i, (part, value, end) in enumerate(zip(parts, self.values, self.ends, strict=True)):
+            held = fitted(part, value, f"g[{i}]" if self.many else "g", "the output of f")
+            if end is not None:
+                seeds.append((end, held))
+        cotangents = pull(seeds)
+        out = []
+        for p, node in zip(self.primals, self.nodes, strict=True):
+            found = cotangents.get(node) if node is not None else None
+            if found is None:
+                found = np.zeros(np.shape(data_of(p)), float_of(p))
+            out.append(whole(found))
+        return tuple(out)
+
+    def push(self, tangents: Sequence[Any]) -> Any:
+        if len(tangents) != len(self.primals):
+            raise BadValue(f"{len(tangents)} tangents for {len(self.primals)} primals: give one for each")
+        seeds = {}
+        for i, (t, p, node) in enumerate(zip(tangents, self.primals, self.nodes, strict=True)):
+            if node is not None:
+                seeds[node] = fitted(t, p, f"tangents[{i}]", f"primals[{i}]")
+            elif np.any(data_of(t)):
+                raise BadValue(
+                    f"tangents[{i}] is not zero, but primals[{i}] is an array of {data_of(p).dtype}, a constant"
+                )
+        found = push(seeds, [end for end in self.ends if end is not None])
+        out = [
+            found[end] if end is not None and end in found else np.zeros(np.shape(data_of(v)), float_of(v))
+            for v, end in zip(self.values, self.ends, strict=True)
+        ]
+        return tuple(map(whole, out)) if self.many else whole(out[0])
+
+
+def whole(value: Value) -> Value:
+    """An array also where NumPy gives a scalar."""
+    return value if isinstance(value, Tensor) else np.asarray(value)
+
+
+def float_of(value: Value) -> Any:
+    dtype = data_of(value).dtype
+    return dtype if has_nan(dtype) else np.float64
+
+
+def fitted(given: Any, like: Value, name: str, of: str) -> Value:
+    """A tangent or cotangent with the shape and dtype of what it belongs to."""
+    held = given if isinstance(given, Tensor) else as_array(given, name)
+    shape, dtype = np.shape(data_of(like)), float_of(like)
+    found = data_of(held)
+    if found.shape != shape:
+        raise BadValue(f"{name} has shape {found.shape}, {of} has {shape}: they must agree")
+    return held if found.dtype == dtype else linear(held, Cast(found.dtype, np.dtype(dtype)))
+
+
+@public
+def vjp(f: Function, *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """The value of ``f`` and the function that pulls a cotangent of it back: reverse mode.
+
+    Returns
+    -------
+    (y, pull)
+        ``pull(g)`` is a tuple with one cotangent per primal, each in its primal's dtype. An integer primal is a
+        constant: float64 zeros. If ``f`` returns a tuple, ``y`` and ``g`` are tuples.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> y, pull = cn.vjp(lambda x: cn.max_pool(x, (2,)), np.array([1.0, 3.0, 2.0, 0.0]))
+    >>> y
+    array([3., 2.])
+    >>> pull(np.array([10.0, 20.0]))
+    (array([ 0., 10., 20.,  0.]),)
+    """
+    run = Recorded(f, primals)
+
+    def pull(g: Any) -> tuple[Any, ...]:
+        return run.pull(g)
+
+    return run.y, public(pull)
+
+
+@public
+def linearize(f: Function, *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """The value of ``f`` and its derivative as a function of tangents, ``push(*tangents)``, without computing
+    ``f`` again.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> y, push = cn.linearize(np.square, np.array([1.0, 2.0]))
+    >>> push(np.array([1.0, 10.0]))
+    array([ 2., 40.])
+    """
+    run = Recorded(f, primals)
+
+    def push(*tangents: Any) -> Any:
+        return run.push(tangents)
+
+    return run.y, public(push)
+
+
+@public
+def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """The value of ``f`` and its derivative along ``tangents``: forward mode.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> cn.jvp(lambda x: cn.avg_pool(x, (2,)), (np.array([1.0, 3.0]),), (np.array([1.0, 0.0]),))
+    (array([2.]), array([0.5]))
+    """
+    for name, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise BadType(f"{name} is {kind(given)}: a tuple is needed, with one entry per argument of f")
+    run = Recorded(f, primals)
+    return run.y, run.push(tangents)
+
+
+def checked_argnums(argnums: Any, count: int) -> tuple[int, ...]:
+    numbers = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
+    for n in numbers:
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+            raise BadType(f"argnums={shown(argnums)}: an int or a tuple of ints is needed")
+        if not -count <= n < count:
+            raise BadValue(f"argnums={shown(argnums)}: f was called with {count} arguments, there is no number {n}")
+    return tuple(int(n) % count for n in numbers)
+
+
+def value_and_gradient(f: Function, argnums: Any, args: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+    chosen = checked_argnums(argnums, len(args))
+
+    def of_chosen(*values: Any) -> Any:
+        full = list(args)
+        for n, value in zip(chosen, values, strict=True):
+            full[n] = value
+        return f(*full, **options)
+
+    run = Recorded(of_chosen, [args[n] for n in chosen])
+    if run.many or np.shape(data_of(run.y)) != ():
+        what = "a tuple" if run.many else f"shape {np.shape(data_of(run.y))}"
+        raise BadValue(f"f must give a scalar, it gave {what}: sum it, or use vjp")
+    gradients = run.pull(np.ones((), float_of(run.y)))
+    return run.y, gradients if isinstance(argnums, (tuple, list)) else gradients[0]
+
+
+@public
+def grad(f: Function, argnums: int | Sequence[int] = 0) -> Function:
+    """The function that gives the gradient of a scalar function ``f`` by its arguments ``argnums``.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> cn.grad(lambda x: (x ** 3).sum())(np.array([1.0, 2.0]))
+    array([ 3., 12.])
+    >>> cn.grad(cn.grad(lambda x: x ** 3))(2.0)
+    array(12.)
+    """
+    if not callable(f):
+        raise BadType(f"f={shown(f)} is {kind(f)}: a function is needed")
+
+    def gradient(*args: Any, **options: Any) -> Any:
+        return value_and_gradient(f, argnums, args, options)[1]
+
+    gradient.__name__ = "grad"
+    return public(gradient)
+
+
+@public
+def value_and_grad(f: Function, argnums: int | Sequence[int] = 0) -> Function:
+    """As :func:`grad`, with the value of ``f`` before the gradient.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> cn.value_and_grad(lambda x, y: (x * y).sum(), argnums=(0, 1))(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    (array(11.), (array([3., 4.]), array([1., 2.])))
+    """
+    if not callable(f):
+        raise BadType(f"f={shown(f)} is {kind(f)}: a function is needed")
+
+    def both(*args: Any, **options: Any) -> Any:
+        return value_and_gradient(f, argnums, args, options)
+
+    both.__name__ = "value_and_grad"
+    return public(both)

@@ -1,0 +1,283 @@
+"""How each pooling operation linearises: one rule, both modes, every order.
+
+The functions here take an array or a Tensor and a Geometry. On arrays they are the primitives; on Tensors they are
+recorded with their derivative, which is made of linear maps and of elementwise functions and so has derivatives
+itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import primitives
+from .arrays import Array, as_array
+from .elementwise import fit, unfit
+from .linear import Divide, Mask, Put, Take, Tied, Unpooled, WindowSum, Winner
+from .reference import counts
+from .tensor import Linear, Primitive, Tensor, Value, bind, data_of, linear
+from .window import Geometry
+
+Linears = tuple[Value, Sequence[Linear | None]]
+
+
+def operand(x: object, name: str = "x") -> Any:
+    """What a user passed: a Tensor as it is, anything else as an array."""
+    return x if isinstance(x, Tensor) else as_array(x, name)
+
+
+def chain(*maps: Any) -> Linear:
+    """The derivative that applies ``maps`` one after the other."""
+
+    def apply(t: Value) -> Value:
+        for step in maps:
+            t = linear(t, step)
+        return t
+
+    def transpose(g: Value) -> Value:
+        for step in reversed(maps):
+            g = linear(g, step.T)
+        return g
+
+    return Linear(apply, transpose)
+
+
+# ------------------------------------------------------------------------------------------ sums and averages
+
+
+def linearize_sum(wanted: Sequence[bool], x: Value, *, geometry: Geometry, omit: bool) -> Linears:
+    kept = [Mask(~np.isnan(data_of(x)))] if omit else []
+    return sum_pool(x, geometry, omit), [chain(*kept, WindowSum(geometry))]
+
+
+SUM = Primitive("sum_pool", primitives.sum_pool, linearize_sum)
+
+
+def sum_pool(x: Value, geometry: Geometry, omit: bool) -> Any:
+    return bind(SUM, x, geometry=geometry, omit=omit)
+
+
+def linearize_average(
+    wanted: Sequence[bool], x: Value, *, geometry: Geometry, omit: bool, divisor: float | None, include_pad: bool
+) -> Linears:
+    gone = np.isnan(data_of(x)) if omit else None
+    by: Any = counts(geometry, include_pad) if divisor is None else np.float64(divisor)
+    if gone is not None and divisor is None:
+        by = by - primitives.sum_pool(gone, geometry, False)
+    # A window with nothing to divide has no cell to follow either: any divisor but 0 will do.
+    by = np.where(by == 0, 1, by)
+    kept = [] if gone is None else [Mask(~gone)]
+    out = avg_pool(x, geometry, omit, divisor, include_pad)
+    return out, [chain(*kept, WindowSum(geometry), Divide(by))]
+
+
+AVERAGE = Primitive("avg_pool", primitives.avg_pool, linearize_average)
+
+
+def avg_pool(x: Value, geometry: Geometry, omit: bool, divisor: float | None, include_pad: bool) -> Any:
+    return bind(AVERAGE, x, geometry=geometry, omit=omit, divisor=divisor, include_pad=include_pad)
+
+
+# ---------------------------------------------------------------------------------------------- max and min
+
+
+def evaluate_pick(x: Array, *, geometry: Geometry, largest: bool, omit: bool, split: bool) -> Array:
+    return primitives.pick(x, geometry, largest, omit, False)[0]
+
+
+def linearize_pick(
+    wanted: Sequence[bool], x: Value, *, geometry: Geometry, largest: bool, omit: bool, split: bool
+) -> Linears:
+    data = data_of(x)
+    values, offsets = primitives.winners(data, geometry, largest, omit)
+    winner = Winner(geometry, offsets)
+    out = values if x is data else bind(PICK, x, geometry=geometry, largest=largest, omit=omit, split=split)
+    return out, [chain(Tied(geometry, data, values, winner) if split else winner)]
+
+
+PICK = Primitive("pick", evaluate_pick, linearize_pick)
+
+
+def pick(
+    x: Value, geometry: Geometry, largest: bool, omit: bool, indices: bool, split: bool = False
+) -> tuple[Any, Array | None]:
+    """Values and, if asked for, flat indices: a plain array."""
+    if not isinstance(x, Tensor):
+        return primitives.pick(x, geometry, largest, omit, indices)
+    where = primitives.pick(data_of(x), geometry, largest, omit, True)[1] if indices else None
+    return bind(PICK, x, geometry=geometry, largest=largest, omit=omit, split=split), where
+
+
+# ---------------------------------------------------------------------------------- weights: lp and smooth max
+#
+# Both derivatives are Σ weight(x, y)·t over the window, with weights of at most 1. They are computed in double
+# precision: as products of a factor of x and a factor of y where these are moderate numbers, otherwise tap by tap
+# from ratios or differences, which are moderate always.
+
+
+def weighted(
+    x: Value, y: Value, geometry: Geometry, factors: tuple[Callable[[], Value], Callable[[], Value]] | None, weight: Any
+) -> Linear:
+    before, after = data_of(x), data_of(y)
+    double = np.dtype(np.float64)
+    if factors is not None:
+        of_cell, of_window = factors
+
+        def apply(t: Value) -> Value:
+            held = np.multiply(of_cell(), fit(t, before.shape, double))
+            return fit(np.multiply(of_window(), linear(held, WindowSum(geometry))), after.shape, after.dtype)
+
+        def transpose(g: Value) -> Value:
+            held = np.multiply(of_window(), fit(g, after.shape, double))
+            return unfit(np.multiply(of_cell(), linear(held, WindowSum(geometry).T)), before.shape, before.dtype)
+
+        return Linear(apply, transpose)
+
+    def taps() -> Iterator[tuple[Any, Any, Value]]:
+        wide_x, wide_y = fit(x, before.shape, double), fit(y, after.shape, double)
+        for to, of in geometry.taps():
+            cell = linear(wide_x, Take(before.shape, of))
+            yield to, of, weight(cell, linear(wide_y, Take(after.shape, to)), to)
+
+    def apply_taps(t: Value) -> Value:
+        held, total = fit(t, before.shape, double), np.zeros(after.shape)
+        for to, of, factor in taps():
+            part = np.multiply(factor, linear(held, Take(before.shape, of)))
+            total = np.add(total, linear(part, Put(after.shape, to)))
+        return fit(total, after.shape, after.dtype)
+
+    def transpose_taps(g: Value) -> Value:
+        held, total = fit(g, after.shape, double), np.zeros(before.shape)
+        for to, of, factor in taps():
+            part = np.multiply(factor, linear(held, Take(after.shape, to)))
+            total = np.add(total, linear(part, Put(before.shape, of)))
+        return unfit(total, before.shape, before.dtype)
+
+    return Linear(apply_taps, transpose_taps)
+
+
+MODERATE = 300.0
+
+
+def linearize_power(wanted: Sequence[bool], x: Value, *, q: float, odd: bool) -> Linears:
+    def factor() -> Value:
+        return np.multiply(q, power(x, q - 1, not odd))
+
+    return power(x, q, odd), [Linear(lambda t: np.multiply(t, factor()), lambda g: np.multiply(g, factor()))]
+
+
+def evaluate_power(x: Array, *, q: float, odd: bool) -> Array:
+    """|x|^q, with the sign of x if ``odd``. At 0 it is 0, but for |x|^0, which is 1."""
+    size = np.abs(x)
+    if q == 0 and not odd:
+        return np.ones_like(size)
+    zero = size == 0
+    with np.errstate(all="ignore"):
+        out = np.where(zero, 0.0, np.where(zero, 1.0, size) ** q)
+    return out * np.sign(x) if odd else out
+
+
+POWER = Primitive("power", evaluate_power, linearize_power)
+
+
+def power(x: Value, q: float, odd: bool) -> Any:
+    return bind(POWER, x, q=q, odd=odd)
+
+
+def linearize_lp(wanted: Sequence[bool], x: Value, *, geometry: Geometry, p: float) -> Linears:
+    """The weight of a cell is sign(x)·(|x|/y)^(p−1); all-zero windows have none."""
+    y = lp_pool(x, geometry, p)
+    size = np.abs(data_of(x).astype(np.float64))
+    used = size[size > 0]
+    moderate = not used.size or bool(np.isfinite(used).all() and np.abs(np.log(used)).max() * max(p, 1) < MODERATE)
+    wide = [fit(v, data_of(v).shape, np.dtype(np.float64)) for v in (x, y)]
+    factors = (lambda: power(wide[0], p - 1, True), lambda: power(wide[1], 1 - p, False)) if moderate else None
+
+    def weight(cell: Value, total: Value, to: Any) -> Value:
+        zero = np.equal(total, 0)
+        return power(np.true_divide(cell, np.where(zero, 1.0, total)), p - 1, True)
+
+    return y, [weighted(x, y, geometry, factors, weight)]
+
+
+LP = Primitive("lp_pool", primitives.lp_pool, linearize_lp)
+
+
+def lp_pool(x: Value, geometry: Geometry, p: float) -> Any:
+    if p >= primitives.SAME_AS_INFINITE_P and isinstance(x, Tensor) and not x.constant:
+        largest = pick(np.absolute(x), geometry, True, False, False)[0]
+        return np.where(counts(geometry, False) == 0, np.zeros((), x.dtype), largest)
+    return bind(LP, x, geometry=geometry, p=p)
+
+
+def linearize_smooth(
+    wanted: Sequence[bool], x: Value, *, geometry: Geometry, beta: float, pad_value: float | None
+) -> Linears:
+    """The weight of a cell is exp(β(x − y)); infinite cells share evenly in an infinite result."""
+    y = smooth_max_pool(x, geometry, beta, pad_value)
+    data, out = data_of(x).astype(np.float64), data_of(y).astype(np.float64)
+    factors = None
+    if data.size and np.isfinite(data).all() and not np.isinf(out).any():
+        low, high = float(data.min()), float(data.max())
+        if (high / 2 - low / 2) * abs(beta) < MODERATE:
+            middle = low / 2 + high / 2  # weights do not depend on it, it only keeps both factors moderate
+            wide = [fit(v, data_of(v).shape, np.dtype(np.float64)) for v in (x, y)]
+            factors = (
+                lambda: np.exp(np.multiply(beta, np.subtract(wide[0], middle))),
+                lambda: np.exp(np.multiply(-beta, np.subtract(wide[1], middle))),
+            )
+    infinite = np.isinf(out)
+    number = np.zeros(out.shape)
+    if infinite.any():
+        for to, of in geometry.taps():
+            number[to] += data[of] == out[to]
+    even = np.divide(1.0, number, out=np.zeros_like(number), where=number > 0)
+
+    def weight(cell: Value, total: Value, to: Any) -> Value:
+        flat = infinite[to]
+        if not flat.any():
+            return np.exp(np.multiply(beta, np.subtract(cell, total)))
+        # inf − inf must not be formed, not even where it is not used: its derivative would be.
+        finite = np.subtract(np.where(flat, 0.0, cell), np.where(flat, 0.0, total))
+        return np.where(flat, (data_of(cell) == data_of(total)) * even[to], np.exp(np.multiply(beta, finite)))
+
+    return y, [weighted(x, y, geometry, factors, weight)]
+
+
+SMOOTH = Primitive("smooth_max_pool", primitives.smooth_max_pool, linearize_smooth)
+
+
+def smooth_max_pool(x: Value, geometry: Geometry, beta: float, pad_value: float | None) -> Any:
+    return bind(SMOOTH, x, geometry=geometry, beta=beta, pad_value=pad_value)
+
+
+# --------------------------------------------------------------------------------------------------- unpool
+
+
+def unpool(y: Value, indices: Array, positions: tuple[int, ...], sizes: tuple[int, ...]) -> Any:
+    return linear(y, Unpooled(indices, positions, sizes))
+
+
+# -------------------------------------------------------------------------------------------- generic windows
+
+
+def no_derivative(name: str) -> Linear:
+    def fail(_: Value) -> Value:
+        raise TypeError(
+            f"pool: {name} has no known derivative. Give it one with cn.reducer(fn, partials), where partials(a, b) "
+            "gives (∂fn/∂a, ∂fn/∂b)"
+        )
+
+    return Linear(fail, fail)
+
+
+def opaque(x: Tensor, value: Array, name: str) -> Tensor:
+    """A result that is fine as it is, and says what is missing when a derivative is asked of it."""
+
+    def linearize(wanted: Sequence[bool], x: Value) -> Linears:
+        return (value if not isinstance(x, Tensor) else bind(blind, x)), [no_derivative(name)]
+
+    blind = Primitive(name, lambda _: value, linearize)
+    return bind(blind, x)  # type: ignore[no-any-return]

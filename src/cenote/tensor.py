@@ -1,0 +1,393 @@
+"""The engine of derivatives: record what was computed, then push tangents or pull cotangents through it.
+
+A :class:`Tensor` is an array together with the node that recorded how it came about. A primitive says how it
+linearises: its output, and for each argument a :class:`Linear`, which is the derivative as a function of a tangent
+(``apply``) and of a cotangent (``transpose``). Both are made of primitives again, so that derivatives of any order
+follow from the one rule, in either mode.
+
+Orders are kept apart by levels. The value of a Tensor of one level may be a Tensor of a lower one; a primitive is
+recorded at the highest level among its arguments and computed with their values, which records it at the next
+lower one. Level 0 holds the Tensors that users make.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from .arrays import Array, DType, as_array, has_nan
+from .errors import BadType, BadValue, shown
+
+Value = Any  # an array, a number, or a Tensor of a lower level
+
+
+class Linear(NamedTuple):
+    """A derivative with respect to one argument, as a linear function in both directions."""
+
+    apply: Callable[[Value], Value]
+    transpose: Callable[[Value], Value]
+
+
+class Primitive(NamedTuple):
+    """``evaluate(*arrays, **parameters)`` gives the output; ``linearize(wanted, *values, **parameters)`` the
+    output and a Linear for each argument that is wanted."""
+
+    name: str
+    evaluate: Callable[..., Any]
+    linearize: Callable[..., tuple[Value, Sequence[Linear | None]]]
+
+
+class Node:
+    """What was recorded for one Tensor: the nodes it depends on, with the derivative by each."""
+
+    __slots__ = ("__weakref__", "number", "owner", "parents")
+    counter = itertools.count()
+
+    def __init__(self, parents: tuple[tuple[Node, Linear], ...] | None) -> None:
+        self.number = next(Node.counter)
+        self.parents = parents  # None once the graph was freed
+        self.owner: Callable[[], Tensor | None] | None = None
+
+
+# What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
+UFUNCS: dict[Any, Callable[..., Any]] = {}
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+
+levels = threading.local()
+
+
+class Tensor(NDArrayOperatorsMixin):
+    """An array that remembers how it was computed, for ``backward()``.
+
+    Parameters
+    ----------
+    data : array_like
+        Copied.
+    constant : bool, optional
+        A constant Tensor takes no part in derivatives. By default integers and bool are constant, floats and
+        complex numbers are not.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> x = cn.Tensor([[0.0, 10.0, 8.0], [2.0, 7.0, 3.0], [5.0, 7.0, 20.0]])
+    >>> out = cn.max_pool(x, (2, 2), stride=1)
+    >>> out
+    Tensor([[10., 10.],
+            [ 7., 20.]])
+    >>> out.sum().backward()
+    >>> x.grad
+    array([[0., 2., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+
+    __slots__ = ("__weakref__", "_level", "_node", "_value", "grad")
+    __array_priority__ = 1000
+
+    def __init__(self, data: Any, *, constant: bool | None = None) -> None:
+        value = np.array(data.data if isinstance(data, Tensor) else checked(data))
+        if constant is None:
+            constant = not has_nan(value.dtype)
+        elif not isinstance(constant, (bool, np.bool_)):
+            raise TypeError(f"Tensor: constant={shown(constant)}: True, False or None is needed")
+        if not constant and not has_nan(value.dtype):
+            raise ValueError(
+                f"Tensor: data of dtype {value.dtype} is constant: only floats and complex have derivatives"
+            )
+        self._value: Value = value
+        self._level = 0
+        self._node = None if constant else leaf(self)
+        self.grad: Array | None = None
+
+    # ------------------------------------------------------------------------------------------ what it holds
+
+    @property
+    def data(self) -> Array:
+        """The array itself; assign to it to change the values in place."""
+        held: Array = data_of(self)
+        return held
+
+    @data.setter
+    def data(self, new: Any) -> None:
+        if isinstance(self._value, Tensor):
+            raise TypeError("the data of a Tensor inside of vjp, jvp, linearize or grad cannot be changed")
+        if self._value is not new:
+            self._value[...] = new
+
+    @property
+    def constant(self) -> bool:
+        """Whether derivatives leave it out."""
+        return self._node is None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.data.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.data.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.data.ndim
+
+    @property
+    def size(self) -> int:
+        return self.data.size
+
+    def item(self) -> Any:
+        return self.data.item()
+
+    def tolist(self) -> Any:
+        return self.data.tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.data, dtype=dtype, copy=copy)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        return bool(self.data)
+
+    def __float__(self) -> float:
+        return float(self.data)
+
+    def __int__(self) -> int:
+        return int(self.data)
+
+    def __index__(self) -> int:
+        return self.data.__index__()
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        text = np.array2string(self.data, separator=", ", prefix="Tensor(")
+        kind = "" if self.dtype in (np.float64, np.int64, np.bool_) else f", dtype={self.dtype}"
+        return f"Tensor({text}{kind})"
+
+    # ------------------------------------------------------------------------------------------ what it can do
+
+    def backward(self, g: Any = None) -> None:
+        """Set ``grad`` of every Tensor that this one was computed from.
+
+        ``g`` is the gradient of something by this Tensor; by default ones, which for a Tensor that is not a scalar
+        means the gradient of its sum. The graph is freed: compute again before calling it again. A Tensor's ``grad``
+        stays until it takes part in a new computation.
+        """
+        if self._level:
+            raise TypeError("backward() works on Tensors, not inside of vjp, jvp, linearize or grad")
+        if self._node is None:
+            raise ValueError("backward: this Tensor is constant, there is nothing to derive by")
+        seed = np.ones(self.shape, self.dtype) if g is None else np.asarray(data_of(g))
+        if seed.shape != self.shape:
+            try:
+                seed = np.broadcast_to(seed, self.shape)
+            except ValueError:
+                raise ValueError(f"backward: g has shape {seed.shape}, this Tensor has {self.shape}") from None
+        if not (has_nan(seed.dtype) or seed.dtype.kind in "biu"):
+            raise TypeError(f"backward: g has dtype {seed.dtype}, numbers are needed")
+        cotangents = pull([(self._node, seed.astype(self.dtype))])
+        for node, cotangent in cotangents.items():
+            owner = node.owner() if node.owner else None
+            if owner is not None:
+                owner.grad = np.array(cotangent, owner.dtype)
+        for node in cotangents:
+            if node.parents:
+                node.parents = None
+
+    def null_grad(self) -> Tensor:
+        """Forget ``grad``."""
+        self.grad = None
+        return self
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        rule = UFUNCS.get(ufunc if method == "__call__" else (ufunc, method))
+        if rule is None:
+            name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+            raise TypeError(f"{name} is not defined for Tensors: use it on their .data")
+        if options and method == "__call__":
+            raise TypeError(f"np.{ufunc.__name__}: Tensors take no {', '.join(options)}")
+        return rule(*inputs, **options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        rule = FUNCTIONS.get(function)
+        if rule is None:
+            raise TypeError(f"np.{function.__name__} is not defined for Tensors: use it on their .data")
+        return rule(*args, **options)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return FUNCTIONS["getitem"](self, key)  # type: ignore[no-any-return]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError("a Tensor is not written into: assign to its .data, or build a new one")
+
+    def __getattr__(self, name: str) -> Any:
+        # sum, mean, reshape, … : the functions of the same names, as methods.
+        method = METHODS.get(name)
+        if method is None:
+            raise AttributeError(f"Tensor has no attribute {name!r}")
+        return lambda *args, **options: method(self, *args, **options)
+
+    @property
+    def T(self) -> Tensor:  # noqa: N802
+        return FUNCTIONS[np.transpose](self)  # type: ignore[no-any-return]
+
+
+METHODS: dict[str, Callable[..., Any]] = {}
+
+
+def checked(data: Any) -> Array:
+    try:
+        return as_array(data, "data")
+    except BadType as cause:
+        raise TypeError(f"Tensor: {cause}") from None
+    except BadValue as cause:
+        raise ValueError(f"Tensor: {cause}") from None
+
+
+def make(value: Value, level: int, node: Node | None) -> Tensor:
+    """A Tensor around ``value``, which is not copied."""
+    out = Tensor.__new__(Tensor)
+    out._value, out._level, out._node, out.grad = value, level, node, None
+    if node is not None and level == 0:
+        node.owner = weakref.ref(out)
+    return out
+
+
+def leaf(owner: Tensor) -> Node:
+    node = Node(())
+    node.owner = weakref.ref(owner)
+    return node
+
+
+def data_of(value: Value) -> Any:
+    """The array inside of any number of levels."""
+    while isinstance(value, Tensor):
+        value = value._value
+    return value
+
+
+def is_recorded(value: Value) -> bool:
+    return isinstance(value, Tensor) and value._node is not None
+
+
+# ------------------------------------------------------------------------------------------------ recording
+
+
+def bind(primitive: Primitive, *args: Value, **parameters: Any) -> Any:
+    """Compute a primitive, recording it if one of its arguments is."""
+    level = -1
+    tensors = False
+    for arg in args:
+        if isinstance(arg, Tensor):
+            tensors = True
+            if arg._node is not None and arg._level > level:
+                level = arg._level
+    if level < 0:
+        out = primitive.evaluate(*(data_of(arg) for arg in args), **parameters)
+        return make(np.asarray(out), 0, None) if tensors else out
+    values, wanted = [], []
+    for arg in args:
+        if isinstance(arg, Tensor):
+            mine = arg._node is not None and arg._level == level
+            if mine and level == 0:
+                arg.grad = None  # it takes part in something new
+            values.append(arg._value if mine or arg._node is None else arg)
+            wanted.append(mine)
+        else:
+            values.append(arg)
+            wanted.append(False)
+    out, linears = primitive.linearize(wanted, *values, **parameters)
+    parents = tuple(
+        (arg._node, linear)
+        for arg, linear, mine in zip(args, linears, wanted, strict=True)
+        if mine and linear is not None
+    )
+    return make(out if isinstance(out, Tensor) else np.asarray(out), level, Node(parents))
+
+
+def evaluate_linear(x: Any, *, map: Any) -> Any:
+    return map(np.asarray(x))
+
+
+def linearize_linear(wanted: Sequence[bool], x: Value, *, map: Any) -> tuple[Value, Sequence[Linear | None]]:
+    return linear(x, map), [Linear(lambda t: linear(t, map), lambda g: linear(g, map.T))]
+
+
+LINEAR = Primitive("linear", evaluate_linear, linearize_linear)
+
+
+def linear(x: Value, map: Any) -> Any:
+    """Apply a LinearMap to anything: the one rule for all of them."""
+    return bind(LINEAR, x, map=map)
+
+
+# ------------------------------------------------------------------------------------------ going through it
+
+
+def pull(seeds: Sequence[tuple[Node, Value]]) -> dict[Node, Value]:
+    """Cotangents of all nodes that the seeded ones depend on."""
+    cotangents: dict[Node, Value] = {}
+    heap: list[tuple[int, Node]] = []
+
+    def add(node: Node, g: Value) -> None:
+        if node in cotangents:
+            cotangents[node] = np.add(cotangents[node], g)
+        else:
+            cotangents[node] = g
+            heapq.heappush(heap, (-node.number, node))
+
+    for node, g in seeds:
+        add(node, g)
+    while heap:  # later nodes first: each is complete when its turn comes
+        _, node = heapq.heappop(heap)
+        if node.parents is None:
+            raise ValueError("backward: the graph was freed by an earlier backward(): compute it again")
+        for parent, derivative in node.parents:
+            add(parent, derivative.transpose(cotangents[node]))
+    return cotangents
+
+
+def push(seeds: dict[Node, Value], outputs: Sequence[Node]) -> dict[Node, Value]:
+    """Tangents of all nodes between the seeded ones and the outputs; a node without one has tangent zero."""
+    found: set[Node] = set()
+    waiting = list(outputs)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting.extend(parent for parent, _ in node.parents or ())
+    tangents = dict(seeds)
+    for node in sorted(found, key=lambda node: node.number):
+        if node in seeds:
+            continue
+        parts = [derivative.apply(tangents[p]) for p, derivative in node.parents or () if p in tangents]
+        if parts:
+            total = parts[0]
+            for part in parts[1:]:
+                total = np.add(total, part)
+            tangents[node] = total
+    return tangents
+
+
+class new_level:  # noqa: N801  reads as the statement it is
+    """A level above all those in use on this thread, for the time of a ``with``."""
+
+    def __enter__(self) -> int:
+        levels.top = getattr(levels, "top", 0) + 1
+        return int(levels.top)
+
+    def __exit__(self, *_: object) -> None:
+        levels.top -= 1
