@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from cenote import _core
 from cenote.errors import BadValue
-from cenote.window import Geometry, parse_window
+from cenote.geometry import Geometry
+from cenote.window import parse_window
 
 Array = NDArray[Any]
 

@@ -2,6 +2,7 @@
 
 from .adaptive import adaptive_avg_pool, adaptive_max_pool, global_avg_pool, global_max_pool
 from .autodiff import grad, jvp, linearize, value_and_grad, vjp
+from .checking import check_grads
 from .fold import pool, reducer
 from .pooling import avg_pool, lp_pool, max_pool, min_pool, output_shape, smooth_max_pool, sum_pool
 from .runtime import get_num_threads, num_threads, set_num_threads, show_config
@@ -13,6 +14,7 @@ __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
     "avg_pool",
+    "check_grads",
     "get_num_threads",
     "global_avg_pool",
     "global_max_pool",

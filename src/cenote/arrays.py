@@ -77,7 +77,7 @@ def convert(x: object, name: str, needed: str) -> Array:
         raise BadType(f"{name} is {kind(x)}: {needed} is needed")
     try:
         array = np.asarray(x)
-    except (ValueError, OverflowError) as cause:  # a ragged list, or a range without end
+    except ValueError as cause:  # a ragged list
         raise BadValue(f"{name} cannot be made an array: {cause}") from None
     except TypeError as cause:
         raise BadType(f"{name} cannot be made an array: {cause}") from None

@@ -25,10 +25,11 @@ import cenote as cn
 
 from . import picture, reference
 from .arrays import Array
+from .geometry import Geometry
 from .picture import Image
 from .runtime import get_num_threads
 from .scene import draw_cenote, draw_volume, slice_of
-from .window import Geometry, parse_window
+from .window import parse_window
 
 Idiom = Callable[[Array, tuple[int, ...]], Array]
 FILE = "cenote-demo.png"

@@ -17,10 +17,11 @@ from .arguments import Ints, Padding
 from .arrays import Array, as_array, is_bfloat16, native
 from .elementwise import DIFFERENTIABLE, multiplied
 from .errors import BadType, BadValue, kind, public, shown
+from .geometry import Geometry
 from .linear import Mask, Put, Take
 from .rules import opaque, operand
 from .tensor import Linear, Primitive, Tensor, bind, data_of, linear
-from .window import Geometry, parse_window
+from .window import parse_window
 
 Binary = Callable[[Any, Any], Any]
 

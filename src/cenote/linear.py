@@ -14,7 +14,7 @@ import numpy as np
 
 from . import primitives
 from .arrays import Array, DType
-from .window import Geometry
+from .geometry import Geometry
 
 Shape: TypeAlias = tuple[int, ...]
 

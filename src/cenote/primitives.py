@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from . import _core
 from .arrays import Array, DType, averaged, has_nan, is_bfloat16, memory_order, native, ordered, real_valued, summed
+from .geometry import Geometry
 from .reference import counts
-from .window import Geometry
 
 # The numbering of the core's enums (geometry.hpp).
 CODES = {c: i for i, c in enumerate(["?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "bf", "f", "d"])}

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import Array, DType, averaged, has_nan, is_bfloat16, native, ordered, real_valued, summed
-from .window import Geometry
+from .geometry import Geometry
 
 Mask = NDArray[np.bool_]
 

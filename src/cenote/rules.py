@@ -8,6 +8,7 @@ itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ import numpy as np
 from . import primitives
 from .arrays import Array, as_array
 from .elementwise import fit, unfit
+from .geometry import Geometry
 from .linear import Divide, Mask, Put, Take, Tied, Unpooled, WindowSum, Winner
 from .reference import counts
 from .tensor import Linear, Primitive, Tensor, Value, bind, data_of, linear
-from .window import Geometry
 
 Linears = tuple[Value, Sequence[Linear | None]]
 
@@ -117,45 +118,66 @@ def pick(
 # from ratios or differences, which are moderate always.
 
 
-def weighted(
-    x: Value, y: Value, geometry: Geometry, factors: tuple[Callable[[], Value], Callable[[], Value]] | None, weight: Any
+DOUBLE = np.dtype(np.float64)
+Weights = Callable[[], Iterator[tuple[Any, Any, Value]]]
+
+
+def by_factors(
+    x: Value, y: Value, geometry: Geometry, of_cell: Callable[[], Value], of_window: Callable[[], Value]
 ) -> Linear:
+    """The derivative whose weights are a factor of the cell times a factor of the window."""
     before, after = data_of(x), data_of(y)
-    double = np.dtype(np.float64)
-    if factors is not None:
-        of_cell, of_window = factors
 
-        def apply(t: Value) -> Value:
-            held = np.multiply(of_cell(), fit(t, before.shape, double))
-            return fit(np.multiply(of_window(), linear(held, WindowSum(geometry))), after.shape, after.dtype)
+    def apply(t: Value) -> Value:
+        held = np.multiply(of_cell(), fit(t, before.shape, DOUBLE))
+        return fit(np.multiply(of_window(), linear(held, WindowSum(geometry))), after.shape, after.dtype)
 
-        def transpose(g: Value) -> Value:
-            held = np.multiply(of_window(), fit(g, after.shape, double))
-            return unfit(np.multiply(of_cell(), linear(held, WindowSum(geometry).T)), before.shape, before.dtype)
+    def transpose(g: Value) -> Value:
+        held = np.multiply(of_window(), fit(g, after.shape, DOUBLE))
+        return unfit(np.multiply(of_cell(), linear(held, WindowSum(geometry).T)), before.shape, before.dtype)
 
-        return Linear(apply, transpose)
+    return Linear(apply, transpose)
 
-    def taps() -> Iterator[tuple[Any, Any, Value]]:
-        wide_x, wide_y = fit(x, before.shape, double), fit(y, after.shape, double)
-        for to, of in geometry.taps():
-            cell = linear(wide_x, Take(before.shape, of))
-            yield to, of, weight(cell, linear(wide_y, Take(after.shape, to)), to)
 
-    def apply_taps(t: Value) -> Value:
-        held, total = fit(t, before.shape, double), np.zeros(after.shape)
-        for to, of, factor in taps():
-            part = np.multiply(factor, linear(held, Take(before.shape, of)))
+def by_taps(x: Value, y: Value, weights: Weights) -> Linear:
+    """The derivative whose weights come tap by tap, with the windows and the cells that they are for."""
+    before, after = data_of(x), data_of(y)
+
+    def apply(t: Value) -> Value:
+        held, total = fit(t, before.shape, DOUBLE), np.zeros(after.shape)
+        for to, of, weight in weights():
+            part = np.multiply(weight, linear(held, Take(before.shape, of)))
             total = np.add(total, linear(part, Put(after.shape, to)))
         return fit(total, after.shape, after.dtype)
 
-    def transpose_taps(g: Value) -> Value:
-        held, total = fit(g, after.shape, double), np.zeros(before.shape)
-        for to, of, factor in taps():
-            part = np.multiply(factor, linear(held, Take(after.shape, to)))
+    def transpose(g: Value) -> Value:
+        held, total = fit(g, after.shape, DOUBLE), np.zeros(before.shape)
+        for to, of, weight in weights():
+            part = np.multiply(weight, linear(held, Take(after.shape, to)))
             total = np.add(total, linear(part, Put(before.shape, of)))
         return unfit(total, before.shape, before.dtype)
 
-    return Linear(apply_taps, transpose_taps)
+    return Linear(apply, transpose)
+
+
+def shares(
+    x: Value, geometry: Geometry, start: Array, term: Any, numerator: Any, finish: Callable[[Value], Value]
+) -> Weights:
+    """Weights numerator(cell)·finish(start + Σ term(cell)): of one window's cells only, so that they are exact
+    however far its numbers are from another's."""
+
+    def weights() -> Iterator[tuple[Any, Any, Value]]:
+        shape, out = geometry.shape, geometry.out_shape
+        wide = fit(x, shape, DOUBLE)
+        taps = [(to, of, linear(wide, Take(shape, of))) for to, of in geometry.taps()]
+        total: Value = start
+        for to, _, cell in taps:
+            total = np.add(total, linear(term(cell, to), Put(out, to)))
+        factor = finish(total)
+        for to, of, cell in taps:
+            yield to, of, np.multiply(numerator(cell, to), linear(factor, Take(out, to)))
+
+    return weights
 
 
 MODERATE = 300.0
@@ -191,15 +213,24 @@ def linearize_lp(wanted: Sequence[bool], x: Value, *, geometry: Geometry, p: flo
     y = lp_pool(x, geometry, p)
     size = np.abs(data_of(x).astype(np.float64))
     used = size[size > 0]
-    moderate = not used.size or bool(np.isfinite(used).all() and np.abs(np.log(used)).max() * max(p, 1) < MODERATE)
-    wide = [fit(v, data_of(v).shape, np.dtype(np.float64)) for v in (x, y)]
-    factors = (lambda: power(wide[0], p - 1, True), lambda: power(wide[1], 1 - p, False)) if moderate else None
+    if not used.size or bool(np.isfinite(used).all() and np.abs(np.log(used)).max() * max(p, 1) < MODERATE):
+        cells, windows = (fit(v, data_of(v).shape, DOUBLE) for v in (x, y))
+        return y, [by_factors(x, y, geometry, lambda: power(cells, p - 1, True), lambda: power(windows, 1 - p, False))]
+    largest = primitives.pick(size, geometry, True, False, False)[0]
+    pivot = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
 
-    def weight(cell: Value, total: Value, to: Any) -> Value:
-        zero = np.equal(total, 0)
-        return power(np.true_divide(cell, np.where(zero, 1.0, total)), p - 1, True)
+    def ratio(cell: Value, to: Any) -> Value:
+        return np.true_divide(cell, pivot[to])
 
-    return y, [weighted(x, y, geometry, factors, weight)]
+    weights = shares(
+        x,
+        geometry,
+        np.zeros(geometry.out_shape),
+        lambda cell, to: power(ratio(cell, to), p, False),
+        lambda cell, to: power(ratio(cell, to), p - 1, True),
+        lambda total: power(total, 1 / p - 1, False),
+    )
+    return y, [by_taps(x, y, weights)]
 
 
 LP = Primitive("lp_pool", primitives.lp_pool, linearize_lp)
@@ -218,32 +249,42 @@ def linearize_smooth(
     """The weight of a cell is exp(β(x − y)); infinite cells share evenly in an infinite result."""
     y = smooth_max_pool(x, geometry, beta, pad_value)
     data, out = data_of(x).astype(np.float64), data_of(y).astype(np.float64)
-    factors = None
-    if data.size and np.isfinite(data).all() and not np.isinf(out).any():
-        low, high = float(data.min()), float(data.max())
+    if data.size and out.size and np.isfinite(data).all() and np.isfinite(out).all():
+        # Padded cells may lie far from all real ones, and so may the windows that see nothing else.
+        low, high = min(float(data.min()), float(out.min())), max(float(data.max()), float(out.max()))
         if (high / 2 - low / 2) * abs(beta) < MODERATE:
             middle = low / 2 + high / 2  # weights do not depend on it, it only keeps both factors moderate
-            wide = [fit(v, data_of(v).shape, np.dtype(np.float64)) for v in (x, y)]
-            factors = (
-                lambda: np.exp(np.multiply(beta, np.subtract(wide[0], middle))),
-                lambda: np.exp(np.multiply(-beta, np.subtract(wide[1], middle))),
-            )
-    infinite = np.isinf(out)
-    number = np.zeros(out.shape)
-    if infinite.any():
-        for to, of in geometry.taps():
-            number[to] += data[of] == out[to]
-    even = np.divide(1.0, number, out=np.zeros_like(number), where=number > 0)
+            cells, windows = (fit(v, data_of(v).shape, DOUBLE) for v in (x, y))
+            of_cell = partial(exponential, cells, middle, beta)
+            return y, [by_factors(x, y, geometry, of_cell, partial(exponential, windows, middle, -beta))]
 
-    def weight(cell: Value, total: Value, to: Any) -> Value:
+    pivot = primitives.pick(data, geometry, beta > 0, False, False)[0]
+    pads = np.zeros(out.shape)
+    if pad_value is not None:
+        pads = np.broadcast_to(counts(geometry, True) - counts(geometry, False), out.shape).astype(float)
+        pivot = np.where(pads > 0, np.maximum(pivot, pad_value) if beta > 0 else np.minimum(pivot, pad_value), pivot)
+    infinite = np.isinf(pivot)
+    held = np.where(infinite, 0.0, pivot)
+    with np.errstate(over="ignore", invalid="ignore"):
+        padding = 0.0 if pad_value is None else pads * np.exp(np.where(infinite, -np.inf, beta * (pad_value - held)))
+
+    def term(cell: Value, to: Any) -> Value:
         flat = infinite[to]
-        if not flat.any():
-            return np.exp(np.multiply(beta, np.subtract(cell, total)))
+        even = (data_of(cell) == pivot[to]).astype(float)
         # inf − inf must not be formed, not even where it is not used: its derivative would be.
-        finite = np.subtract(np.where(flat, 0.0, cell), np.where(flat, 0.0, total))
-        return np.where(flat, (data_of(cell) == data_of(total)) * even[to], np.exp(np.multiply(beta, finite)))
+        return np.where(flat, even, exponential(np.where(flat, 0.0, cell), held[to], beta))
 
-    return y, [weighted(x, y, geometry, factors, weight)]
+    weights = shares(x, geometry, np.where(np.isnan(padding), 0.0, padding), term, term, reciprocal)
+    return y, [by_taps(x, y, weights)]
+
+
+def exponential(x: Value, middle: Any, beta: float) -> Value:
+    return np.exp(np.multiply(beta, np.subtract(x, middle)))
+
+
+def reciprocal(x: Value) -> Value:
+    """1/x, and 1 for a sum of nothing."""
+    return np.true_divide(1.0, np.where(np.equal(x, 0), 1.0, x))
 
 
 SMOOTH = Primitive("smooth_max_pool", primitives.smooth_max_pool, linearize_smooth)

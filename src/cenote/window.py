@@ -10,18 +10,16 @@ Notation per axis: ``n`` input size, ``o`` output size, ``k`` taps, ``s`` stride
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .arguments import INT64_MAX, addressable, as_flag, as_index, as_int, as_sequence, per_axis
 from .errors import BadType, BadValue, counted, kind, shown
+from .geometry import Axis, Geometry
 
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 PADDINGS = "'valid', 'same', 'same_lower', an int, one int per axis or one (low, high) pair per axis"
@@ -106,136 +104,6 @@ def resolve_axes(axes: tuple[int, ...] | None, rank: int, shape: tuple[int, ...]
 
 
 # ----------------------------------------------------------------------------------------------- geometry
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One pooled axis: ``o`` windows of ``k`` cells on ``n`` cells.
-
-    Windows without a common stride (the bins of adaptive pooling, transposes) are listed instead: window ``j``
-    sees ``lengths[j]`` cells from ``starts[j]`` on, ``d`` apart, and ``k`` is the largest length.
-    """
-
-    position: int
-    n: int
-    o: int
-    k: int
-    s: int
-    d: int
-    low: int
-    high: int
-    starts: tuple[int, ...] | None = None
-    lengths: tuple[int, ...] | None = None
-
-    @cached_property
-    def cells(self) -> NDArray[np.int64]:
-        """(o, k): the coordinate of each window's cells, outside of 0 … n-1 where it is not a real one."""
-        taps = np.arange(self.k, dtype=np.int64)
-        if self.starts is None or self.lengths is None:
-            first = np.arange(self.o, dtype=np.int64) * self.s - self.low
-            return first[:, None] + taps * self.d
-        cells = np.array(self.starts, dtype=np.int64)[:, None] + taps * self.d
-        cells[taps >= np.array(self.lengths, dtype=np.int64)[:, None]] = self.n
-        return cells
-
-    @property
-    def live(self) -> range:
-        """The taps that fall on a real cell for some window: however large the padding is, they are few."""
-        if self.starts is not None or not self.o or not self.n:
-            return range(self.k)
-        begin = max(0, -(((self.o - 1) * self.s - self.low) // self.d))
-        return range(begin, min(self.k, (self.n - 1 + self.low) // self.d + 1))
-
-    def tap(self, t: int) -> tuple[slice, slice]:
-        """The windows for which cell ``t`` is a real one, and those cells."""
-        begin = max(0, -((t * self.d - self.low) // self.s))
-        end = min(self.o, (self.n - 1 + self.low - t * self.d) // self.s + 1)
-        if end <= begin:
-            return slice(0, 0), slice(0, 0)
-        first = begin * self.s - self.low + t * self.d
-        return slice(begin, end), slice(first, first + (end - begin - 1) * self.s + 1, self.s)
-
-    @cached_property
-    def transposed(self) -> Axis:
-        """The axis with the roles of cells and windows exchanged."""
-        if self.starts is None and self.s == 1:  # window c sees outputs c + low - t·d: the taps in reverse order
-            low = (self.k - 1) * self.d - self.low
-            if low >= 0:
-                high = self.n + (self.k - 1) * self.d - low - self.o
-                return Axis(self.position, self.o, self.n, self.k, 1, self.d, low, max(high, 0))
-        hits = self.real
-        windows = np.arange(self.o)[:, None]
-        step = 1 if self.starts is not None else self.d // math.gcd(self.s, self.d)
-        first = np.full(self.n, self.o, np.int64)
-        number = np.zeros(self.n, np.int64)
-        cells = self.cells[hits]
-        np.minimum.at(first, cells, np.broadcast_to(windows, hits.shape)[hits])
-        np.add.at(number, cells, 1)
-        first[number == 0] = 0
-        return Axis(
-            self.position,
-            self.o,
-            self.n,
-            int(number.max(initial=1)),
-            1,
-            step,
-            0,
-            0,
-            tuple(first.tolist()),
-            tuple(number.tolist()),
-        )
-
-    @cached_property
-    def real(self) -> NDArray[np.bool_]:
-        """(o, k): the cells that are cells of the input."""
-        cells = self.cells
-        return (cells >= 0) & (cells < self.n)
-
-    @cached_property
-    def padded(self) -> NDArray[np.bool_]:
-        """(o, k): the cells inside the padded input; the overhang of ``ceil_mode`` is not."""
-        cells = self.cells
-        return (cells >= -self.low) & (cells < self.n + self.high)
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """A window laid on an array of a given shape: its axes in the window's order, and the result's shape."""
-
-    shape: tuple[int, ...]
-    axes: tuple[Axis, ...]
-    made: dict[str, object] = field(default_factory=dict, compare=False, repr=False)  # kept here by other layers
-
-    @cached_property
-    def out_shape(self) -> tuple[int, ...]:
-        out = list(self.shape)
-        for axis in self.axes:
-            out[axis.position] = axis.o
-        return tuple(out)
-
-    @cached_property
-    def positions(self) -> tuple[int, ...]:
-        return tuple(axis.position for axis in self.axes)
-
-    def taps(self) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-        """For each cell of the window, in row-major order: the windows for which it is real, and those cells.
-
-        Slices of the output and of the input, for windows with a stride.
-        """
-        for taps in itertools.product(*(axis.live for axis in self.axes)):
-            to: list[slice] = [slice(None)] * len(self.shape)
-            of: list[slice] = [slice(None)] * len(self.shape)
-            for axis, tap in zip(self.axes, taps, strict=True):
-                to[axis.position], of[axis.position] = axis.tap(tap)
-            if all(to[axis.position].stop > to[axis.position].start for axis in self.axes):
-                yield tuple(to), tuple(of)
-
-    @cached_property
-    def transposed(self) -> Geometry:
-        """The geometry whose window ``c`` sees the outputs that see cell ``c`` here: sums over it are the adjoint."""
-        back = Geometry(self.out_shape, tuple(axis.transposed for axis in self.axes))
-        back.__dict__["transposed"] = self  # a cached property: the adjoint of the adjoint is this one
-        return back
 
 
 def padded_axis(position: int, n: int, k: int, s: int, d: int, padding: tuple[int, int] | str) -> Axis:
