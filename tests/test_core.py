@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cases import COMPLEX, LEVELS, REALS, Case, cases, same_bits
 from cenote import primitives, reference
+from cenote.window import parse_window
 
 thorough = settings(
     max_examples=600, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
@@ -112,8 +113,6 @@ def test_lp_and_smooth_max_are_reproducible(case: Case, p: float, beta: float) -
 def test_every_length_around_the_vector_widths(level: str, dtype: str) -> None:
     """Rows of 1 to 70 elements, windows on both sides of where doubling takes over, strides, lanes."""
     rng = np.random.default_rng(5)
-    from cenote.window import parse_window
-
     for n in range(1, 71):
         for k, s, lanes in (
             (1, 1, 1),
@@ -148,8 +147,6 @@ def test_every_length_around_the_vector_widths(level: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("k", [2, 3, 8, 19])
 def test_a_nan_in_every_lane(level: str, dtype: str, k: int) -> None:
-    from cenote.window import parse_window
-
     n = 45
     geometry = parse_window((k,), 1, 0, 1, False, 0).on((n,))
     with Case(np.zeros(1), {}, geometry, level, 1, (192 * 1024, 32 * 1024)).setting():
@@ -166,3 +163,19 @@ def test_a_nan_in_every_lane(level: str, dtype: str, k: int) -> None:
                 assert not np.isnan(primitives.pick(x, geometry, largest, True, False)[0]).any()
             np.testing.assert_array_equal(np.isnan(primitives.sum_pool(x, geometry, False)), covered)
             assert not np.isnan(primitives.avg_pool(x, geometry, True, None, True)).any()
+
+
+@thorough
+@given(cases([np.dtype("d")]), st.booleans())
+def test_numbers_of_cells(case: Case, padded: bool) -> None:
+    """The divisors of averages, by arithmetic, against those by counting."""
+    np.testing.assert_array_equal(case.geometry.counts(padded), reference.counts(case.geometry, padded))
+
+
+def test_as_many_axes_as_numpy_has() -> None:
+    x = np.arange(4.0).reshape((1,) * 62 + (2, 2)) * (1 + 2j)
+    geometry = parse_window((2, 2)).on(x.shape)
+    assert primitives.sum_pool(x, geometry, False).item() == 6 + 12j
+    assert primitives.sum_pool(x, geometry, True).item() == 6 + 12j
+    assert primitives.avg_pool(x, geometry, False, None, True).item() == 1.5 + 3j
+    assert primitives.pick(x.real, geometry, True, False, True)[1].item() == 3  # type: ignore[union-attr]

@@ -54,6 +54,17 @@ class Axis:
         begin = max(0, -(((self.o - 1) * self.s - self.low) // self.d))
         return range(begin, min(self.k, (self.n - 1 + self.low) // self.d + 1))
 
+    def number(self, padded: bool) -> NDArray[np.int64]:
+        """(o,): how many cells of each window are real, or inside the padded input."""
+        if self.lengths is not None:
+            return np.array(self.lengths, np.int64)
+        first = np.arange(self.o, dtype=np.int64) * self.s - self.low
+        low, high = (-self.low, self.n + self.high) if padded else (0, self.n)
+        begin = np.maximum(0, -((first - low) // self.d))
+        end = np.minimum(self.k, (high - 1 - first) // self.d + 1)
+        found: NDArray[np.int64] = np.maximum(0, end - begin)
+        return found
+
     def tap(self, t: int) -> tuple[slice, slice]:
         """The windows for which cell ``t`` is a real one, and those cells."""
         begin = max(0, -((t * self.d - self.low) // self.s))
@@ -124,6 +135,13 @@ class Geometry:
     @cached_property
     def positions(self) -> tuple[int, ...]:
         return tuple(axis.position for axis in self.axes)
+
+    def counts(self, padded: bool) -> NDArray[np.int64]:
+        """How many cells of each window are real, or inside the padded input; broadcasts against the output."""
+        out = np.ones((1,) * len(self.shape), np.int64)
+        for axis in self.axes:
+            out = out * axis.number(padded).reshape([-1 if i == axis.position else 1 for i in range(len(self.shape))])
+        return out
 
     def taps(self) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
         """For each cell of the window, in row-major order: the windows for which it is real, and those cells.

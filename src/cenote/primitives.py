@@ -6,6 +6,8 @@ They mean what the functions of the same name in ``reference`` say.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,6 @@ from numpy.typing import NDArray
 from . import _core
 from .arrays import Array, DType, averaged, has_nan, is_bfloat16, memory_order, native, ordered, real_valued, summed
 from .geometry import Geometry
-from .reference import counts
 
 # The numbering of the core's enums (geometry.hpp).
 CODES = {c: i for i, c in enumerate(["?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "bf", "f", "d"])}
@@ -24,6 +25,7 @@ PLAIN, ABSOLUTE, DROP_NAN, EXPONENTIAL, POWER = range(5)
 AS_IS, TOTAL, AVERAGE, LOGARITHM, ROOT = range(5)
 
 
+MOST_AXES = 64  # of an array, in NumPy and in the core
 SAME_AS_INFINITE_P = 1e18  # cells^(1/p) is 1 in double precision
 
 
@@ -155,10 +157,19 @@ def sum_work(result: DType) -> int:
     return FLOAT32 if is_half(result) or result.char in "fF" else FLOAT64
 
 
+def by_parts(pool: Callable[..., Array], x: Array, *args: Any) -> Array:
+    """Real and imaginary part one after the other: for arrays with no room for an axis more."""
+    out = np.empty(args[0].out_shape, native(x.dtype))
+    out.real, out.imag = pool(x.real, *args), pool(x.imag, *args)
+    return out
+
+
 def sum_pool(x: Array, geometry: Geometry, omit: bool) -> Array:
     result = summed(x.dtype)
     if omit and x.dtype.kind == "c":
         return complex_omit(x, geometry, None)
+    if x.dtype.kind == "c" and x.ndim == MOST_AXES:
+        return by_parts(sum_pool, x, geometry, omit)
     return run(x, geometry, result, sum_work(result), SUM, finish=TOTAL, omit=omit and has_nan(result))[0]
 
 
@@ -166,6 +177,8 @@ def avg_pool(x: Array, geometry: Geometry, omit: bool, divisor: float | None, in
     result = averaged(x.dtype)
     if omit and x.dtype.kind == "c":
         return complex_omit(x, geometry, (divisor, include_pad))
+    if x.dtype.kind == "c" and x.ndim == MOST_AXES:
+        return by_parts(avg_pool, x, geometry, omit, divisor, include_pad)
     return run(
         x, geometry, result, sum_work(result), SUM,
         finish=AVERAGE, omit=omit and has_nan(x.dtype), include_pad=include_pad, divisor=divisor,
@@ -181,9 +194,9 @@ def complex_omit(x: Array, geometry: Geometry, average: tuple[float | None, bool
     with np.errstate(all="ignore"):
         if average is not None:
             divisor, include_pad = average
-            by = np.asarray(counts(geometry, include_pad) - dropped if divisor is None else divisor, np.float64)
+            by = np.asarray(geometry.counts(include_pad) - dropped if divisor is None else divisor, np.float64)
             out.real, out.imag = out.real / by, out.imag / by
-    out[counts(geometry, False) == dropped] = np.nan
+    out[geometry.counts(False) == dropped] = np.nan
     return out
 
 

@@ -18,7 +18,6 @@ from .arrays import Array, as_array
 from .elementwise import fit, unfit
 from .geometry import Geometry
 from .linear import Divide, Mask, Put, Take, Tied, Unpooled, WindowSum, Winner
-from .reference import counts
 from .tensor import Linear, Primitive, Tensor, Value, bind, data_of, linear
 
 Linears = tuple[Value, Sequence[Linear | None]]
@@ -64,7 +63,7 @@ def linearize_average(
     wanted: Sequence[bool], x: Value, *, geometry: Geometry, omit: bool, divisor: float | None, include_pad: bool
 ) -> Linears:
     gone = np.isnan(data_of(x)) if omit else None
-    by: Any = counts(geometry, include_pad) if divisor is None else np.float64(divisor)
+    by: Any = geometry.counts(include_pad) if divisor is None else np.float64(divisor)
     if gone is not None and divisor is None:
         by = by - primitives.sum_pool(gone, geometry, False)
     # A window with nothing to divide has no cell to follow either: any divisor but 0 will do.
@@ -239,7 +238,7 @@ LP = Primitive("lp_pool", primitives.lp_pool, linearize_lp)
 def lp_pool(x: Value, geometry: Geometry, p: float) -> Any:
     if p >= primitives.SAME_AS_INFINITE_P and isinstance(x, Tensor) and not x.constant:
         largest = pick(np.absolute(x), geometry, True, False, False)[0]
-        return np.where(counts(geometry, False) == 0, np.zeros((), x.dtype), largest)
+        return np.where(geometry.counts(False) == 0, np.zeros((), x.dtype), largest)
     return bind(LP, x, geometry=geometry, p=p)
 
 
@@ -261,7 +260,7 @@ def linearize_smooth(
     pivot = primitives.pick(data, geometry, beta > 0, False, False)[0]
     pads = np.zeros(out.shape)
     if pad_value is not None:
-        pads = np.broadcast_to(counts(geometry, True) - counts(geometry, False), out.shape).astype(float)
+        pads = np.broadcast_to(geometry.counts(True) - geometry.counts(False), out.shape).astype(float)
         pivot = np.where(pads > 0, np.maximum(pivot, pad_value) if beta > 0 else np.minimum(pivot, pad_value), pivot)
     infinite = np.isinf(pivot)
     held = np.where(infinite, 0.0, pivot)
