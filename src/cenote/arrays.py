@@ -33,7 +33,7 @@ NATIVE = frozenset("?bBhHiIlLqQefdFD")
 
 def is_bfloat16(dtype: DType) -> bool:
     """Whether this is ml_dtypes' bfloat16, without importing ml_dtypes."""
-    return dtype.name == "bfloat16" and dtype.itemsize == 2
+    return dtype.kind == "V" and dtype.type.__name__ == "bfloat16"  # dtype.name takes microseconds
 
 
 def is_float(dtype: DType) -> bool:

@@ -1,0 +1,220 @@
+"""What torch allows: its checks of the input and of the window, for one, two and three dimensions alike."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+
+from .. import pooling
+from ..arguments import INT64_MAX, as_flag, as_int, as_sequence
+from ..arrays import Array
+from ..errors import BadType, BadValue, counted, kind, public, shown
+from ..reference import counts
+from ..rules import operand
+from ..tensor import Tensor, data_of
+from ..window import parse_window
+from ._common import call
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Window = dict[str, Any]
+
+# What torch calls the arguments of cenote.
+NAMES = {"x": "input", "window": "kernel_size", "divisor": "divisor_override"}
+
+
+def by_rank(template: Callable[Concatenate[int, P], R]) -> tuple[Callable[P, R], Callable[P, R], Callable[P, R]]:
+    """The functions of a template whose first argument is the number of spatial axes: ``…1d``, ``…2d``, ``…3d``."""
+    return of_rank(template, 1), of_rank(template, 2), of_rank(template, 3)
+
+
+def of_rank(template: Callable[Concatenate[int, P], R], rank: int) -> Callable[P, R]:
+    def ranked(*args: P.args, **options: P.kwargs) -> R:
+        return template(rank, *args, **options)
+
+    functools.update_wrapper(ranked, template)
+    ranked.__name__ = ranked.__qualname__ = f"{template.__name__.removeprefix('_')}{rank}d"
+    whole = inspect.signature(template)
+    ranked.__dict__["__signature__"] = whole.replace(parameters=list(whole.parameters.values())[1:])
+    return public(ranked)
+
+
+# -------------------------------------------------------------------------------------------------- the input
+
+
+def planes(rank: int, input: object, channels: bool = True) -> Any:
+    """The input as (C, *spatial) or (N, C, *spatial), of which only N may be 0, or C too without ``channels``."""
+    data = operand(input, "input")
+    shape = data.shape
+    if len(shape) not in (rank + 1, rank + 2):
+        spatial = ("L", "H, W", "D, H, W")[rank - 1]
+        raise BadValue(
+            f"input has shape {shown(shape)}, with {counted(len(shape), 'axis', 'axes')}: {rank + 1} are needed, "
+            f"(C, {spatial}), or {rank + 2} with a batch, (N, C, {spatial})"
+        )
+    for axis in range(len(shape) - rank - channels, len(shape)):
+        if shape[axis] == 0:
+            raise BadValue(f"input has shape {shown(shape)}: axis {axis} is empty, and only a batch axis may be")
+    return data
+
+
+# ------------------------------------------------------------------------------------------------- the window
+
+
+def per_axis(name: str, value: object, rank: int, least: int, single: bool = True) -> tuple[int, ...]:
+    """An int, or a tuple of ``rank`` ints, or of one for all axes where ``single`` is allowed."""
+    given = as_sequence(value)
+    if given is None:
+        return (as_int(name, value, value, least),) * rank
+    if len(given) == 1 and single:
+        given *= rank
+    if len(given) != rank:
+        needed = "an int or a tuple of " + ("one int" if rank == 1 else f"{rank} ints")
+        raise BadValue(f"{name}={shown(value)} has {counted(len(given), 'entry', 'entries')}: {needed} is needed")
+    return tuple(as_int(name, value, entry, least) for entry in given)
+
+
+def step(stride: object, kernel: tuple[int, ...]) -> tuple[int, ...]:
+    """None and an empty tuple stand for the kernel."""
+    return kernel if stride is None or as_sequence(stride) == () else per_axis("stride", stride, len(kernel), 1)
+
+
+def lay(
+    rank: int,
+    kernel_size: object,
+    stride: object,
+    padding: object,
+    dilation: object,
+    ceil_mode: object,
+) -> Window:
+    """The window arguments of cenote, after torch's checks."""
+    kernel = per_axis("kernel_size", kernel_size, rank, 1)
+    steps = step(stride, kernel)
+    pads = per_axis("padding", padding, rank, 0)
+    apart = per_axis("dilation", dilation, rank, 1)
+    for k, p in zip(kernel, pads, strict=True):
+        if p > k // 2:
+            raise BadValue(
+                f"padding={shown(padding)} is more than half of kernel_size={shown(kernel_size)}: "
+                f"{p} > {k} // 2 = {k // 2}"
+            )
+    ceil = as_flag("ceil_mode", ceil_mode)
+    return {"window": kernel, "stride": steps, "padding": pads, "dilation": apart, "ceil_mode": ceil}
+
+
+# ------------------------------------------------------------------------------------------------- averages
+
+
+def averaged(
+    rank: int,
+    input: object,
+    kernel_size: object,
+    stride: object,
+    padding: object,
+    ceil_mode: object,
+    count_include_pad: object,
+    divisor_override: object = None,
+) -> Any:
+    data = planes(rank, input)
+    if data.dtype.kind in "bu" or (data.dtype.kind == "i" and data.dtype.itemsize < 8):
+        raise BadType(
+            f"input has dtype {data.dtype}: torch averages floats, and int64 truncated towards zero, and nothing "
+            "else: convert it to say which"
+        )
+    window = lay(rank, kernel_size, stride, padding, 1, ceil_mode)
+    if rank == 3:
+        for axis, (n, k) in enumerate(zip(data.shape[-3:], window["window"], strict=True), data.ndim - 3):
+            if n < k:
+                raise BadValue(
+                    f"kernel_size={shown(kernel_size)} on shape {shown(data.shape)}: avg_pool3d needs a kernel "
+                    f"no larger than the input without padding, and on axis {axis} {k} is {k - n} more than {n}"
+                )
+    include_pad = as_flag("count_include_pad", count_include_pad)
+    divisor = None if divisor_override is None else checked_divisor(divisor_override)
+    if data.dtype.kind != "i":
+        return call(pooling.avg_pool, NAMES, data, **window, count_include_pad=include_pad, divisor=divisor)
+    held = np.asarray(data_of(data))
+    total = call(pooling.sum_pool, NAMES, held, **window)
+    by = counts(parse_window(**window).on(held.shape), include_pad) if divisor is None else np.int64(divisor)
+    out = truncated(total, by)
+    return Tensor(out) if isinstance(data, Tensor) else out
+
+
+def checked_divisor(given: object) -> int:
+    if isinstance(given, (bool, np.bool_)) or not hasattr(type(given), "__index__"):
+        raise BadType(f"divisor_override={shown(given)}: an int is needed, not {kind(given)}")
+    divisor = as_int("divisor_override", given, given, -INT64_MAX)
+    if divisor == 0:
+        raise BadValue("divisor_override=0: an int other than 0 is needed")
+    return divisor
+
+
+def truncated(total: Array, by: Any) -> Array:
+    """``total / by``, rounded towards zero, as C divides integers."""
+    with np.errstate(over="ignore"):  # the least integer divided by -1
+        down = total // by
+        inexact = down * by != total
+    rounded: Array = down + (inexact & ((total < 0) != (by < 0)))
+    return rounded
+
+
+# ------------------------------------------------------------------------------------------------- bins
+
+
+def bins(rank: int, output_size: object) -> tuple[Any, ...]:
+    """The sizes of an adaptive result: an int, or one entry per axis, which may be None but in 1-D."""
+    entries = as_sequence(output_size)
+    if entries is None:
+        return (as_int("output_size", output_size, output_size, 0),) * rank
+    if len(entries) != rank:
+        raise BadValue(
+            f"output_size={shown(output_size)} has {counted(len(entries), 'entry', 'entries')}: an int or a tuple of "
+            f"{counted(rank, 'entry', 'entries')} is needed"
+        )
+    needed = "ints" if rank == 1 else "ints or None"
+    return tuple(
+        None if entry is None and rank > 1 else as_int("output_size", output_size, entry, 0, needed)
+        for entry in entries
+    )
+
+
+# ------------------------------------------------------------------------------------------------- unpooling
+
+
+def unpooled(
+    rank: int, shape: tuple[int, ...], kernel_size: object, stride: object, padding: object, output_size: object
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The kernel, and the spatial sizes of what max_unpool gives."""
+    kernel = per_axis("kernel_size", kernel_size, rank, 1, single=False)
+    steps = kernel if stride is None else per_axis("stride", stride, rank, 1, single=False)
+    pads = per_axis("padding", padding, rank, 0, single=False)
+    spatial = shape[-rank:]
+    usual = tuple((n - 1) * s + k - 2 * p for n, s, k, p in zip(spatial, steps, kernel, pads, strict=True))
+    if output_size is None:
+        for axis, (n, s, k, p, size) in enumerate(zip(spatial, steps, kernel, pads, usual, strict=True)):
+            if size < 1:
+                raise BadValue(
+                    f"padding={shown(padding)} on input of shape {shown(shape)}: axis {len(shape) - rank + axis} would "
+                    f"unpool to ({n} - 1)*{s} + {k} - 2*{p} = {size} cells: use less padding or give output_size"
+                )
+        return kernel, usual
+    entries = as_sequence(output_size)
+    if entries is None:
+        raise BadType(f"output_size={shown(output_size)}: a tuple of ints is needed, not {kind(output_size)}")
+    if len(entries) not in (rank, rank + 2):
+        raise BadValue(
+            f"output_size={shown(output_size)} has {counted(len(entries), 'entry', 'entries')}: {rank} are needed, or "
+            f"{rank + 2} with the batch and the channels"
+        )
+    sizes = tuple(as_int("output_size", output_size, entry, 0) for entry in entries[-rank:])
+    for size, middle, s in zip(sizes, usual, steps, strict=True):
+        if not middle - s < size < middle + s:
+            raise BadValue(
+                f"output_size={shown(output_size)}: {size} is not from {max(middle - s + 1, 0)} to {middle + s - 1}, "
+                f"which is less than a stride of {s} from {middle}"
+            )
+    return kernel, sizes

@@ -1,0 +1,61 @@
+"""Pooling as in *Dive into Deep Learning*: one function, on one matrix.
+
+>>> import numpy as np
+>>> from cenote.dialects import d2l
+>>> d2l.pool2d(np.arange(9).reshape(3, 3), (2, 2))
+array([[4., 5.],
+       [7., 8.]], dtype=float32)
+
+The book fills a float32 array, so the result is float32 whatever comes in. An unknown mode, which the book takes
+without a word and answers with zeros, is an error here, and so is a window that does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import pooling
+from ..arguments import choice
+from ..arrays import ordered
+from ..errors import BadValue, public, shown
+from ..rules import operand
+from ..tensor import Tensor
+from ._common import call, ints
+
+__all__ = ["pool2d"]
+
+NAMES = {"window": "pool_size", "x": "X"}
+
+
+@public
+def pool2d(X: ArrayLike, pool_size: Sequence[int], mode: Literal["max", "avg"] = "max") -> Any:  # noqa: N803
+    """The largest cell or the average of every window of ``pool_size`` in the matrix ``X``.
+
+    >>> import numpy as np
+    >>> from cenote.dialects import d2l
+    >>> X = np.arange(9.0).reshape(3, 3)
+    >>> d2l.pool2d(X, (2, 2), "avg")
+    array([[2., 3.],
+           [5., 6.]], dtype=float32)
+    >>> d2l.pool2d(X, (1, 3))
+    array([[2.],
+           [5.],
+           [8.]], dtype=float32)
+
+    Windows are moved by one cell and lie inside of the matrix. The result is float32.
+    """
+    data = operand(X, "X")
+    call(ordered, NAMES, data.dtype)
+    if data.ndim != 2:
+        raise BadValue(f"X has shape {shown(data.shape)}: 2 axes are needed, (height, width)")
+    size = ints("pool_size", pool_size, 1, count=2)
+    wants_max = choice("mode", mode, ("max", "avg")) == "max"
+    out = call(pooling.max_pool if wants_max else pooling.avg_pool, NAMES, data, size, stride=1)
+    if isinstance(out, Tensor):
+        return out.astype(np.float32)
+    with np.errstate(over="ignore"):  # what is too large for float32 is infinite there, as in the book
+        return out.astype(np.float32)

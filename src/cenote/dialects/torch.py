@@ -1,0 +1,271 @@
+"""The pooling of ``torch.nn.functional``, called the same way, on NumPy arrays and Tensors.
+
+Channels come first: an input is ``(C, *spatial)`` or ``(N, C, *spatial)``. Sizes, values and indices are torch's, and
+what torch refuses is refused, with a ValueError or a TypeError that says why. Where torch is wrong or cannot, the rule
+of cenote holds:
+
+- of several NaN in a window the first is chosen, not the last; a window of padding only, which dilation makes
+  possible, has index −1;
+- ``lp_pool`` is the p-norm, (Σ|x|ᵖ)^(1/p): no NaN for negative numbers, and nothing is scaled in ``ceil_mode``;
+- of several values that ``max_unpool`` puts in one cell the last stays, and the gradient goes to it alone;
+- every real dtype has a maximum, and half precision an average, in every dimension.
+
+>>> import numpy as np
+>>> from cenote.dialects import torch as F
+>>> x = np.arange(16.0).reshape(1, 4, 4)
+>>> F.max_pool2d(x, 2)
+array([[[ 5.,  7.],
+        [13., 15.]]])
+>>> F.avg_pool2d(x, 3, stride=2, padding=1, count_include_pad=False)
+array([[[ 2.5,  4. ],
+        [ 8.5, 10. ]]])
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import adaptive, pooling, unpooling
+from ..arguments import Ints, as_flag, real_number
+from ..arrays import as_array, has_nan
+from ..errors import BadType, BadValue, public, shown
+from ._common import call
+from ._torch import NAMES, averaged, bins, by_rank, lay, planes, unpooled
+
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+]
+
+Sizes = int | Sequence[int | None]
+
+
+def _max_pool(
+    rank: int,
+    input: ArrayLike,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest cell of each window over the trailing axes.
+
+    >>> import numpy as np
+    >>> from cenote.dialects import torch as F
+    >>> F.max_pool1d(np.array([[1.0, 5.0, 2.0, 4.0]]), 2)
+    array([[5., 4.]])
+    >>> values, indices = F.max_pool2d(np.arange(16.0).reshape(1, 4, 4), (2, 3), stride=2, return_indices=True)
+    >>> values, indices
+    (array([[[ 6.],
+            [14.]]]), array([[[ 6],
+            [14]]]))
+
+    A window argument is an int, one int per axis, or a tuple of one int for all axes; ``stride`` is the kernel's size
+    by default. ``padding`` is never chosen, and at most half of the kernel's size. ``indices`` are flat over the
+    spatial axes of the input.
+    """
+    data = planes(rank, input)
+    window = lay(rank, kernel_size, stride, padding, dilation, ceil_mode)
+    wanted = as_flag("return_indices", return_indices)
+    return call(pooling.max_pool, NAMES, data, **window, return_indices=wanted)
+
+
+max_pool1d, max_pool2d, max_pool3d = by_rank(_max_pool)
+
+
+@public
+def avg_pool1d(
+    input: ArrayLike,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:
+    """The average of each window; the arguments are those of :func:`avg_pool2d`.
+
+    >>> import numpy as np
+    >>> from cenote.dialects import torch as F
+    >>> F.avg_pool1d(np.array([[1.0, 2.0, 3.0, 4.0, 5.0]]), 2, ceil_mode=True)
+    array([[1.5, 3.5, 5. ]])
+    """
+    return averaged(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def _avg_pool(
+    rank: int,
+    input: ArrayLike,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """The average of each window over the trailing axes.
+
+    >>> import numpy as np
+    >>> from cenote.dialects import torch as F
+    >>> x = np.arange(16.0).reshape(1, 4, 4)
+    >>> F.avg_pool2d(x, 2)
+    array([[[ 2.5,  4.5],
+            [10.5, 12.5]]])
+    >>> F.avg_pool2d(x, 2, divisor_override=1)
+    array([[[10., 18.],
+            [42., 50.]]])
+    >>> F.avg_pool2d(np.array([[[-1, -2], [0, 0]]]), 2)
+    array([[[0]]])
+
+    ``padding`` counts as zeros, and as cells unless ``count_include_pad`` is False; what ``ceil_mode`` makes a window
+    reach beyond it never counts. ``divisor_override``, any int but 0, wins over both. As in torch an average of int64
+    is an int64, truncated towards zero; torch has none of other integers, and neither has this: their average would
+    have to be either that or a float, and a TypeError says so. ``avg_pool3d`` takes no kernel that is larger than the
+    input, however it is padded.
+    """
+    return averaged(rank, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+avg_pool2d, avg_pool3d = by_rank(_avg_pool)[1:]
+
+
+def _lp_pool(
+    rank: int,
+    input: ArrayLike,
+    norm_type: float,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    ceil_mode: bool = False,
+) -> Any:
+    """The p-norm of each window, (Σ|x|ᵖ)^(1/p), where p is ``norm_type``.
+
+    >>> import numpy as np
+    >>> from cenote.dialects import torch as F
+    >>> F.lp_pool1d(np.array([[3.0, -4.0, 6.0, 8.0]]), 2, 2)
+    array([[ 5., 10.]])
+    >>> F.lp_pool1d(np.array([[3.0, -4.0, 6.0, 8.0]]), -np.inf, 2)
+    array([[3., 6.]])
+
+    ``norm_type`` is any number above 0; ``inf`` gives the largest and ``-inf`` the smallest magnitude. torch leaves out
+    the |·|, which makes NaN of negative numbers with an odd p and a sum with signs of p = 1, scales the windows that
+    ``ceil_mode`` adds, and takes roots of truncated averages of integers: here the norm is what its name says.
+    """
+    data = planes(rank, input)
+    if data.dtype.kind == "c":
+        raise BadType(f"input has dtype {data.dtype}: a real dtype is needed, pool its absolute value instead")
+    power = real_number("norm_type", norm_type)
+    if not power > 0 and power != -math.inf:
+        raise BadValue(f"norm_type={shown(norm_type)}: a number above 0 is needed, or inf or -inf")
+    window = lay(rank, kernel_size, stride, 0, 1, ceil_mode)
+    if power > 0:
+        return call(pooling.lp_pool, NAMES, data, **window, p=power)
+    magnitude = np.absolute(data if has_nan(data.dtype) else data.astype(np.float64))
+    return call(pooling.min_pool, NAMES, magnitude, **window)
+
+
+lp_pool1d, lp_pool2d, lp_pool3d = by_rank(_lp_pool)
+
+
+def _adaptive_max_pool(rank: int, input: ArrayLike, output_size: Sizes, return_indices: bool = False) -> Any:
+    """The largest cell of each of ``output_size`` bins, which cover the spatial axes as evenly as they can.
+
+    >>> import numpy as np
+    >>> from cenote.dialects import torch as F
+    >>> F.adaptive_max_pool1d(np.array([[1.0, 2.0, 3.0]]), 5)
+    array([[1., 2., 2., 3., 3.]])
+    >>> F.adaptive_max_pool2d(np.arange(12.0).reshape(1, 3, 4), (None, 2), return_indices=True)[1]
+    array([[[ 1,  3],
+            [ 5,  7],
+            [ 9, 11]]])
+
+    ``output_size`` is an int, or one entry per axis, of which None keeps its axis, except in one dimension.
+    """
+    data = planes(rank, input, channels=False)
+    sizes = bins(rank, output_size)
+    wanted = as_flag("return_indices", return_indices)
+    return call(adaptive.adaptive_max_pool, NAMES, data, sizes, return_indices=wanted)
+
+
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = by_rank(_adaptive_max_pool)
+
+
+def _adaptive_avg_pool(rank: int, input: ArrayLike, output_size: Sizes) -> Any:
+    """The average of each of ``output_size`` bins; the bins are those of :func:`adaptive_max_pool1d`.
+
+    >>> import numpy as np
+    >>> from cenote.dialects import torch as F
+    >>> F.adaptive_avg_pool1d(np.array([[1.0, 2.0, 3.0, 4.0, 5.0]]), 3)
+    array([[1.5, 3. , 4.5]])
+
+    As in torch there is none of integers.
+    """
+    data = planes(rank, input, channels=False)
+    if not has_nan(data.dtype):
+        raise BadType(f"input has dtype {data.dtype}: torch averages only floats here, convert it")
+    return call(adaptive.adaptive_avg_pool, NAMES, data, bins(rank, output_size))
+
+
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = by_rank(_adaptive_avg_pool)
+
+
+def _max_unpool(
+    rank: int,
+    input: ArrayLike,
+    indices: ArrayLike,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    output_size: Sequence[int] | None = None,
+) -> Any:
+    """Pooled values back where they came from, and zero everywhere else.
+
+    >>> import numpy as np
+    >>> from cenote.dialects import torch as F
+    >>> values, indices = F.max_pool1d(np.array([[1.0, 5.0, 2.0, 4.0, 3.0]]), 2, return_indices=True)
+    >>> F.max_unpool1d(values, indices, 2)
+    array([[0., 5., 0., 4.]])
+    >>> F.max_unpool1d(values, indices, 2, output_size=(5,))
+    array([[0., 5., 0., 4., 0.]])
+
+    ``output_size`` has the spatial sizes of the result, or its whole batched shape: each less than a stride away from
+    (n − 1)·stride − 2·padding + kernel, which is the default. ``indices`` are int64 and none may lie outside.
+    """
+    data = planes(rank, input)
+    where = as_array(indices, "indices")
+    if where.dtype != np.int64:
+        raise BadType(f"indices has dtype {where.dtype}: int64 is needed, as return_indices=True gives them")
+    if where.shape != data.shape:
+        raise BadValue(f"indices has shape {where.shape}, input has shape {data.shape}: they must agree")
+    kernel, sizes = unpooled(rank, data.shape, kernel_size, stride, padding, output_size)
+    cells = math.prod(sizes)
+    if where.size and not (where.min() >= 0 and where.max() < cells):
+        raise BadValue(
+            f"indices has values from {where.min()} to {where.max()}, the result has {'*'.join(map(str, sizes))} = "
+            f"{cells} cells: 0 to {cells - 1} is possible"
+        )
+    return call(unpooling.max_unpool, NAMES, data, where, kernel, output_shape=sizes)
+
+
+max_unpool1d, max_unpool2d, max_unpool3d = by_rank(_max_unpool)
