@@ -3,6 +3,10 @@
 //
 // Nothing from the standard library may be instantiated here: see geometry.hpp.
 
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
 #include "../geometry.hpp"
 #include "../levels.hpp"
 
@@ -55,7 +59,7 @@ TaskFn find_kernel(const Job& job) {
     switch (job.work) {
         case DType::f32: return &sum_tile<float>;
         case DType::f64: return &sum_tile<double>;
-        case DType::i64: return &sum_tile<int64_t>;
+        case DType::i64: return &sum_tile<uint64_t>;  // integers wrap: in C++ only unsigned ones may
         default: return nullptr;
     }
 }

@@ -66,10 +66,10 @@ inline T from_storage(S value) {
 template <class S, class T>
 constexpr bool widens() {
     if (__is_same(S, T) || __is_same(T, double)) return true;
-    if (__is_same(S, Bool)) return __is_same(T, uint8_t) || __is_same(T, int64_t);
+    if (__is_same(S, Bool)) return __is_same(T, uint8_t) || __is_same(T, int64_t) || __is_same(T, uint64_t);
     if (__is_same(S, Half) || __is_same(S, Brain)) return __is_same(T, float);
     if (__is_same(S, float) || __is_same(S, double)) return false;
-    return __is_same(T, int64_t) || (__is_same(T, int32_t) && sizeof(S) < 4);
+    return __is_same(T, int64_t) || __is_same(T, uint64_t) || (__is_same(T, int32_t) && sizeof(S) < 4);
 }
 
 template <class S>
@@ -85,12 +85,33 @@ inline S swapped(S value) {
     }
 }
 
+#if defined(__F16C__)
+// Eight at a time by the instruction for it; how many were done. The same bits as widen() and to_half().
+inline int64_t load_halves(float* out, const char* in, int64_t n) {
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 2 * i))));
+    return i;
+}
+inline int64_t store_halves(char* out, const float* in, int64_t n) {
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 2 * i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), 0));
+    return i;
+}
+#else
+inline int64_t load_halves(float*, const char*, int64_t) { return 0; }
+inline int64_t store_halves(char*, const float*, int64_t) { return 0; }
+#endif
+
 template <class S, class T>
 inline void load_row_of(T* out, const char* in, int64_t stride, int64_t n, bool swap) {
     if constexpr (!widens<S, T>())
         return;
     else if (stride == static_cast<int64_t>(sizeof(S)) && !swap) {
-        for (int64_t i = 0; i < n; ++i)
+        int64_t i = 0;
+        if constexpr (__is_same(S, Half) && __is_same(T, float)) i = load_halves(out, in, n);
+        for (; i < n; ++i)
             out[i] = from_storage<T>(load<S>(reinterpret_cast<const S*>(in + i * static_cast<int64_t>(sizeof(S)))));
     } else {
         for (int64_t i = 0; i < n; ++i) {
@@ -125,8 +146,10 @@ template <class S, class T>
 inline void store_row_of(char* out, const T* in, int64_t n) {
     if constexpr (!widens<S, T>() && !(sizeof(S) == 8 && sizeof(T) == 8))
         return;
-    else
-        for (int64_t i = 0; i < n; ++i) {
+    else {
+        int64_t i = 0;
+        if constexpr (__is_same(S, Half) && __is_same(T, float)) i = store_halves(out, in, n);
+        for (; i < n; ++i) {
             S value;
             if constexpr (__is_same(S, Half)) {
                 value = to_half(static_cast<float>(in[i]));
@@ -143,6 +166,7 @@ inline void store_row_of(char* out, const T* in, int64_t n) {
             }
             store(reinterpret_cast<S*>(out + i * static_cast<int64_t>(sizeof(S))), value);
         }
+    }
 }
 
 template <class T>

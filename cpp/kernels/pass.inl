@@ -44,6 +44,12 @@ inline Span whole_windows(const Axis& a, int64_t j0, int64_t count) {
     return {begin - j0, most(begin, end) - j0};
 }
 
+// Whether windows in a row can be read two cells apart in registers.
+template <class C>
+inline bool by_stride_2(const Axis& a, int64_t run, bool second_plane) {
+    return a.s == 2 && a.d == 1 && run == 1 && a.k >= 2 && a.k <= 4 && !second_plane;
+}
+
 // All whole windows at once, as one long row: the cells must lie one after the other, and so must the results.
 // A stride is undone first: phase r holds the cells r, r + s, r + 2s, …
 template <class C>
@@ -52,6 +58,13 @@ CENOTE_ONCE void windows_in_a_row(const Pass<C>& p, Source<C> in, Target<C> out,
     const int64_t count = whole.end - whole.begin;
     const int64_t first = first_cell(a, p.j0 + whole.begin) - p.c0;
     const Source<C> start = ahead<C>(in, first * p.run);
+    if (by_stride_2<C>(a, p.run, start.w)) {
+        const Target<C> to = ahead<C>(out, whole.begin);
+        const int64_t cells = p.cells - first;
+        if (a.k == 2) return join_stride_2<C, 2>(to, start, count, cells, p.weight);
+        if (a.k == 3) return join_stride_2<C, 3>(to, start, count, cells, p.weight);
+        return join_stride_2<C, 4>(to, start, count, cells, p.weight);
+    }
     if (a.s == 1) {
         for (int64_t t = 0; t < a.k; ++t) p.rows[t] = ahead<C>(start, t * a.d * p.run);
     } else {
@@ -180,7 +193,7 @@ inline void run_pass(const Axis& a, int q, int rank, const int64_t* extent, int6
                 arena_take(arena, ((count - 1) * a.s + (a.k - 1) * a.d + 1) * p.run * static_cast<int64_t>(sizeof(T))));
     }
     Source<C>* phases = nullptr;
-    if (in_a_row && a.s > 1 && !doubling) {
+    if (in_a_row && a.s > 1 && !doubling && !by_stride_2<C>(a, p.run, in.base.w)) {
         phases = static_cast<Source<C>*>(arena_take(arena, a.s * static_cast<int64_t>(sizeof(Source<C>))));
         const int64_t deep = whole.end - whole.begin + (a.k - 1) * a.d / a.s;
         for (int64_t r = 0; r < a.s; ++r) phases[r] = {nullptr, nullptr};

@@ -151,3 +151,38 @@ CENOTE_ONCE void take_every(T* out, const T* in, int64_t n, int64_t step, int64_
     for (int64_t i = 0; i < n; ++i)
         for (int64_t g = 0; g < group; ++g) out[i * group + g] = in[i * step * group + g];
 }
+
+// Windows of K cells in a row of single elements, two apart: out[i] = in[2i] ∘ … ∘ in[2i+K-1]. The even and odd
+// elements are told apart in registers. `cells` elements of `in` may be read.
+template <class C, int K>
+CENOTE_ONCE void join_stride_2(Target<C> out, Source<C> in, int64_t n, int64_t cells, int64_t weight) {
+    using T = typename C::T;
+    constexpr int wide = kVectorBytes / sizeof(T);
+    using V = typename Lane<T, kVectorBytes>::V;
+    const typename MakeSeq<wide>::type lanes;
+    const auto cell = [&](V v, int64_t tap) {
+        typename C::template Reg<V> reg{};
+        reg.v = v;
+        return C::template tap<V>(reg, tap * weight);
+    };
+    int64_t i = 0;
+    for (; i + wide <= n && 2 * (i + wide) + (K > 2 ? 2 : 0) <= cells; i += wide) {
+        const T* p = in.v + 2 * i;
+        const V low = load<V>(p), high = load<V>(p + wide);
+        auto all = C::template combine<V>(cell(every_other<0>(low, high, lanes), 0),
+                                          cell(every_other<1>(low, high, lanes), 1));
+        if constexpr (K > 2) {
+            const V next_low = load<V>(p + 2), next_high = load<V>(p + wide + 2);
+            auto third = cell(every_other<0>(next_low, next_high, lanes), 2);
+            if constexpr (K == 4)
+                third = C::template combine<V>(third, cell(every_other<1>(next_low, next_high, lanes), 3));
+            all = C::template combine<V>(all, third);
+        }
+        C::template store<V>(out, i, all);
+    }
+    Source<C> rows[K];
+    for (; i < n; ++i) {
+        for (int t = 0; t < K; ++t) rows[t] = {in.v + 2 * i + t, nullptr};
+        C::template store<T>(out, i, join<C, T, K>(rows, 0, 0, weight));
+    }
+}

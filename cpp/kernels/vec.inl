@@ -160,3 +160,18 @@ CENOTE_BESIDE(uint64_t)
 CENOTE_BESIDE(float)
 CENOTE_BESIDE(double)
 #undef CENOTE_BESIDE
+
+template <int... I>
+struct Seq {};
+template <int N, int... I>
+struct MakeSeq : MakeSeq<N - 1, N - 1, I...> {};
+template <int... I>
+struct MakeSeq<0, I...> {
+    using type = Seq<I...>;
+};
+
+// Every other element of a and b one after the other, from element `From` on.
+template <int From, class V, int... I>
+inline V every_other(V a, V b, Seq<I...>) {
+    return __builtin_shufflevector(a, b, (2 * I + From)...);
+}
