@@ -29,13 +29,24 @@ MOST_AXES = 64  # of an array, in NumPy and in the core
 SAME_AS_INFINITE_P = 1e18  # cells^(1/p) is 1 in double precision
 
 
-def code_of(dtype: DType) -> int:
+def number_of(dtype: DType) -> int:
     if is_bfloat16(dtype):
         return BFLOAT16
     if dtype.kind in "iu":  # by size: 'l' and 'q' name the same thing where both have 8 bytes
         letter = "bhiq"[dtype.itemsize.bit_length() - 1]
         return CODES[letter.upper() if dtype.kind == "u" else letter]
     return CODES[dtype.char]
+
+
+KNOWN: dict[DType, int] = {}
+
+
+def code_of(dtype: DType) -> int:
+    """The core's number for a dtype, of either byte order."""
+    code = KNOWN.get(dtype)
+    if code is None:
+        code = KNOWN[dtype] = number_of(dtype)
+    return code
 
 
 def core_axes(geometry: Geometry) -> _core.Axes:
@@ -80,8 +91,8 @@ def run(
         target = y.view(np.uint16)
     _core.pool(
         core_axes(geometry), source, target, chosen, places,
-        BFLOAT16 if is_bfloat16(x.dtype) else code_of(source.dtype),
-        work, BFLOAT16 if is_bfloat16(result) else code_of(target.dtype),
+        code_of(source.dtype if x.dtype.kind == "c" else x.dtype),
+        work, code_of(result if result.kind != "c" else target.dtype),
         not x.dtype.isnative, reduce, prepare, finish, omit, include_pad, pad_value, divisor, parameter,
     )  # fmt: skip
     return from_order(y, order), None if chosen is None else from_order(chosen, order)

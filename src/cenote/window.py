@@ -11,8 +11,8 @@ Notation per axis: ``n`` input size, ``o`` output size, ``k`` taps, ``s`` stride
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from functools import lru_cache
+import operator
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -146,7 +146,6 @@ def output_size(axis: Axis, ceil_mode: bool, describe: str) -> int:
     return o
 
 
-@lru_cache(maxsize=4096)
 def lay(window: Window, shape: tuple[int, ...]) -> Geometry:
     what = f"window={shown(window.size)} on shape {shown(shape)}"
     positions = resolve_axes(window.axes, window.rank, shape, f"window={shown(window.size)}")
@@ -183,13 +182,20 @@ class Window:
     padding: Pairs | Literal["same", "same_lower"]
     ceil_mode: bool
     axes: tuple[int, ...] | None
+    laid: dict[tuple[int, ...], Geometry] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def rank(self) -> int:
         return len(self.size)
 
     def on(self, shape: tuple[int, ...]) -> Geometry:
-        return lay(self, shape)
+        """The window laid on an array of this shape; the last few are kept."""
+        geometry = self.laid.get(shape)
+        if geometry is None:
+            if len(self.laid) >= MOST_KEPT:
+                self.laid.clear()
+            geometry = self.laid[shape] = lay(self, shape)
+        return geometry
 
 
 def parse_size(name: str, value: object, axes: tuple[int, ...] | None, least: int) -> tuple[object, ...]:
@@ -230,19 +236,9 @@ def build(window: object, stride: object, padding: object, dilation: object, cei
     )
 
 
-build_cached = lru_cache(maxsize=4096)(build)
-
-
-def plain(value: object) -> bool:
-    """Whether ``value`` may be a cache key: 2 == 2.0 == True, so only exact types may stand for each other."""
-    form = type(value)
-    if form is int or form is str or form is bool or value is None:
-        return True
-    # Two levels are all that a padding has; going deeper would follow the user's nesting past the stack.
-    return form is tuple and all(
-        type(e) is int or (type(e) is tuple and all(type(i) is int for i in e))
-        for e in value  # type: ignore[attr-defined]
-    )
+# The windows made lately, by the arguments as they were given, and those arguments themselves.
+RECENT: dict[tuple[object, ...], tuple[tuple[object, ...], Window]] = {}
+MOST_KEPT = 4096
 
 
 def parse_window(
@@ -254,18 +250,19 @@ def parse_window(
     axes: object = None,
 ) -> Window:
     """The window arguments of every pooling function, normalised and checked."""
-    # bool is not plain where an int is meant: True == 1 would find the entry of 1.
-    if (
-        type(ceil_mode) is bool
-        and plain(window)
-        and plain(stride)
-        and plain(padding)
-        and plain(dilation)
-        and plain(axes)
-        and bool not in {type(window), type(stride), type(padding), type(dilation), type(axes)}
-    ):
-        return build_cached(window, stride, padding, dilation, ceil_mode, axes)
-    return build(window, stride, padding, dilation, ceil_mode, axes)
+    given = (window, stride, padding, dilation, ceil_mode, axes)
+    try:
+        held = RECENT.get(given)
+    except (TypeError, RecursionError):  # a list, or tuples without end: not to be hashed
+        return build(*given)
+    # Equal is not the same: 2 == 2.0 == True, and only one of them is an int.
+    if held is not None and all(map(operator.is_, held[0], given)):
+        return held[1]
+    made = build(*given)
+    if len(RECENT) >= MOST_KEPT:
+        RECENT.clear()
+    RECENT[given] = given, made
+    return made
 
 
 # ------------------------------------------------------------------------------- windows made of a result's size
