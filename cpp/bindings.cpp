@@ -50,8 +50,9 @@ struct Axes {
     std::vector<std::vector<int64_t>> lists;  // the bins of adaptive pooling
 
     void add(int at, int64_t n, int64_t o, int64_t k, int64_t s, int64_t d, int64_t low, int64_t high,
-             std::vector<int64_t> starts, std::vector<int64_t> lengths) {
-        Axis a{n, o, k, s, d, low, high, nullptr, nullptr};
+             std::vector<int64_t> starts, std::vector<int64_t> lengths, int64_t spread_stride, int64_t spread_taps,
+             int64_t spread_low) {
+        Axis a{n, o, k, s, d, low, high, nullptr, nullptr, spread_stride, spread_taps, spread_low};
         if (!starts.empty()) {
             lists.push_back(std::move(starts));
             a.starts = lists.back().data();
@@ -173,7 +174,8 @@ NB_MODULE(_core, m) {
     nb::class_<Axes>(m, "Axes")
         .def(nb::init<>())
         .def("add", &Axes::add, nb::arg("position"), nb::arg("n"), nb::arg("o"), nb::arg("k"), nb::arg("s"),
-             nb::arg("d"), nb::arg("low"), nb::arg("high"), nb::arg("starts"), nb::arg("lengths"));
+             nb::arg("d"), nb::arg("low"), nb::arg("high"), nb::arg("starts"), nb::arg("lengths"),
+             nb::arg("spread_stride"), nb::arg("spread_taps"), nb::arg("spread_low"));
     m.def("pool", &pool, nb::arg("axes"), nb::arg("x"), nb::arg("y"), nb::arg("winners").none(),
           nb::arg("order").none(), nb::arg("in_type"), nb::arg("work_type"), nb::arg("out_type"), nb::arg("swap"),
           nb::arg("reduce"), nb::arg("prepare"), nb::arg("finish"), nb::arg("omit"), nb::arg("include_pad"),

@@ -38,6 +38,9 @@ struct Axis {
     int64_t n, o, k, s, d, low, high;
     const int64_t* starts;
     const int64_t* lengths;
+    // Of the transpose of windows with a stride (0: of no such): window c sees the outputs j with
+    // 0 <= c + spread_low - j*spread_stride < spread_taps, which are the listed ones.
+    int64_t spread_stride, spread_taps, spread_low;
 };
 
 struct Span {

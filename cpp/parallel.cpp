@@ -28,7 +28,8 @@ struct Arena {
     size_t current = 0;
 
     void* take(int64_t bytes) {
-        bytes = (bytes + 127) / 128 * 128;  // vectors never share a cache line between blocks
+        // Blocks never share a cache line, and those of no bytes have an address of their own too.
+        bytes = (bytes + 128) / 128 * 128;
         for (; current < chunks.size(); ++current) {
             Chunk& c = chunks[current];
             if (c.used + bytes <= c.size) {

@@ -96,6 +96,23 @@ def test_smooth_max(case: Case, beta: float, pad_value: float | None) -> None:
 
 
 @thorough
+@given(
+    cases([np.dtype("d"), np.dtype("f")]),
+    st.sampled_from([1.0, -1.0, 1e3, -1e6, 1e20]),
+    st.sampled_from([1.0, 3.0, 0.7, 1e5]),
+)
+def test_lp_and_smooth_max_are_bounded_by_a_cell(case: Case, beta: float, p: float) -> None:
+    with case.setting():
+        smooth = primitives.smooth_max_pool(case.x, case.geometry, beta, None)
+        norm = primitives.lp_pool(case.x, case.geometry, p)
+        extreme = primitives.pick(case.x, case.geometry, beta > 0, False, False)[0]
+        largest = primitives.pick(np.abs(case.x), case.geometry, True, False, False)[0]
+    real = ~np.isnan(extreme)
+    assert (smooth[real] >= extreme[real]).all() if beta > 0 else (smooth[real] <= extreme[real]).all()
+    assert (norm[real] >= largest[real]).all()
+
+
+@thorough
 @given(cases(REALS), st.sampled_from([1.0, 2.0, 3.0, 0.7]), st.sampled_from([1.0, -700.0, 1e5]))
 def test_lp_and_smooth_max_are_reproducible(case: Case, p: float, beta: float) -> None:
     """To the bit, whatever the threads, the tiles and the layout: also where only some tiles need wide sums."""

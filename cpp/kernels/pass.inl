@@ -86,6 +86,37 @@ CENOTE_ONCE void windows_in_a_row(const Pass<C>& p, Source<C> in, Target<C> out,
     join_rows<C>(ahead<C>(out, whole.begin * p.run), p.rows, 0, a.k, a.k, count * p.run, p.weight);
 }
 
+// The windows of a transpose all of whose outputs are there.
+inline Span whole_spread(const Axis& a, int64_t j0, int64_t count) {
+    const int64_t most_taps = ceil_div(a.spread_taps, a.spread_stride);
+    int64_t begin = most(j0, most_taps * a.spread_stride - 1 - a.spread_low);
+    const int64_t end = least(j0 + count, a.n * a.spread_stride - a.spread_low);
+    begin = least(begin, j0 + count);
+    return {begin - j0, most(begin, end) - j0};
+}
+
+// Those windows at once. Cells that are a stride apart see as many outputs each, one output on from the cell before:
+// they are joined as one long row and put in their places, every stride-th one.
+template <class C>
+CENOTE_ONCE void windows_spread(const Pass<C>& p, Source<C> in, Target<C> out, Span whole, typename C::T* buffer) {
+    const Axis& a = *p.axis;
+    const int64_t stride = a.spread_stride, run = p.run;
+    for (int64_t phase = 0; phase < least(stride, whole.end - whole.begin); ++phase) {
+        const int64_t c = whole.begin + phase;
+        const int64_t from = p.j0 + c + a.spread_low, last = from / stride;  // the last output that sees cell c
+        const int64_t taps = from % stride < a.spread_taps ? (a.spread_taps - 1 - from % stride) / stride + 1 : 0;
+        const int64_t count = (whole.end - c + stride - 1) / stride;
+        for (int64_t t = 0; t < taps; ++t) p.rows[t] = ahead<C>(in, (last - taps + 1 + t - p.c0) * run);
+        join_rows<C>({buffer, nullptr}, p.rows, 0, taps, taps, count * run, p.weight);
+        typename C::T* to = out.v + c * run;
+        if (run == 1) {
+            for (int64_t i = 0; i < count; ++i) to[i * stride] = buffer[i];
+        } else {
+            for (int64_t i = 0; i < count; ++i) copy_row(to + i * stride * run, buffer + i * run, run);
+        }
+    }
+}
+
 // Windows by doubling: S₂ₘ[i] = Sₘ[i] ∘ Sₘ[i + m·d], so that the cost grows with log k only. The cells are
 // copied next to each other, padding included. The association is that of join().
 template <class C>
@@ -179,13 +210,22 @@ inline void run_pass(const Axis& a, int q, int rank, const int64_t* extent, int6
     p.rows = static_cast<Source<C>*>(arena_take(arena, (reach + 1) * static_cast<int64_t>(sizeof(Source<C>))));
 
     const bool dense = in.stride[q] == p.run && out.stride[q] == p.run && !a.starts;
+    Span spread{0, 0};
     const Span whole = dense && a.k <= reach ? whole_windows(a, j0, count) : Span{0, 0};
     // Long runs are fast one window at a time; short ones are worth undoing a stride for.
     const bool in_a_row =
         whole.end > whole.begin && (a.s == 1 || (a.s <= 64 && p.run * static_cast<int64_t>(sizeof(T)) < 32));
 
     T* buffer = nullptr;
-    bool doubling = false;
+    bool doubling = false, spreading = false;
+    if constexpr (C::summed && !C::two_planes) {
+        const bool short_runs = p.run * static_cast<int64_t>(sizeof(T)) < 256;
+        if (a.spread_stride && in.stride[q] == p.run && out.stride[q] == p.run && short_runs) {
+            spread = whole_spread(a, j0, count);
+            spreading = spread.end > spread.begin && a.spread_stride <= 64;
+            if (spreading) buffer = static_cast<T*>(arena_take(arena, count * p.run * static_cast<int64_t>(sizeof(T))));
+        }
+    }
     if constexpr (!C::two_planes) {
         doubling = doubling_pays(a);
         if (doubling)
@@ -211,7 +251,11 @@ inline void run_pass(const Axis& a, int q, int rank, const int64_t* extent, int6
     for (int64_t line = 0; line < lines; ++line) {
         const Source<C> from = ahead<C>(readable<C>(in.base), in_offset);
         const Target<C> to = ahead<C>(out.base, out_offset);
-        if (doubling) {
+        if (spreading) {
+            windows_one_by_one<C>(p, from, to, 0, spread.begin);
+            if constexpr (C::summed && !C::two_planes) windows_spread<C>(p, from, to, spread, buffer);
+            windows_one_by_one<C>(p, from, to, spread.end, count);
+        } else if (doubling) {
             if constexpr (!C::two_planes) windows_by_doubling<C>(p, from, to, buffer);
         } else if (in_a_row) {
             windows_one_by_one<C>(p, from, to, 0, whole.begin);

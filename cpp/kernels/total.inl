@@ -119,17 +119,41 @@ inline void sum_tile(const Job& job, int64_t task, Arena* arena) {
     }
 }
 
+// The largest or smallest cell of each window, laid out as the totals will be.
+template <class C>
+inline const double* bounds(const Job& job, const Box& b, const View<Sum<double>>& in, int64_t size, Arena* arena) {
+    View<C> cells;
+    for (int q = 0; q < job.rank; ++q) cells.stride[q] = in.stride[q];
+    cells.base = {in.base.v, nullptr};
+    const double* found = run_passes<C>(job, b, cells, nullptr, arena).base.v;
+    if (found != in.base.v) return found;
+    double* copy = take<double>(arena, size);  // no pass: the cells themselves, which are about to change
+    copy_row(copy, found, size);
+    return copy;
+}
+
 inline void wide_sum_tile(const Job& job, int64_t task, Arena* arena) {
     const Box b = locate(job, task);
     const View<Sum<double>> in = brought_in<Sum<double>>(job, b, arena);
     const int64_t size = tile_cells<double>(job, b);
     const bool exponential = job.prepare == Prepare::exponential;
+    const bool minimum = exponential && job.beta < 0;
     double* v = in.base.v;
+    if (!exponential) absolute(v, size);
     const bool moderate = exponential ? moderate_exponents(v, size, job.beta) : moderate_powers(v, size, job.power);
+    // A smooth maximum or a norm is never below the largest cell. Powers 1 and 2 see to that by themselves.
+    const double* bound = nullptr;
+    if (exponential || (job.power != 1.0 && job.power != 2.0))
+        bound = minimum ? bounds<Pick<double, false, false>>(job, b, in, size, arena)
+                        : bounds<Pick<double, true, false>>(job, b, in, size, arena);
     double* row = take<double>(arena, rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1]);
-    const auto write = [&](const double* from, const double* exponents, int64_t y, int64_t n) {
-        copy_row(row, from, n);
-        finish_wide(job, row, exponents, n);
+    const auto write = [&](const double* totals, const double* exponents, int64_t offset, int64_t y, int64_t n) {
+        copy_row(row, totals + offset, n);
+        finish_wide(job, row, exponents ? exponents + offset : nullptr, n);
+        if (bound && minimum)
+            for (int64_t i = 0; i < n; ++i) row[i] = row[i] > bound[offset + i] ? bound[offset + i] : row[i];
+        else if (bound)
+            for (int64_t i = 0; i < n; ++i) row[i] = row[i] < bound[offset + i] ? bound[offset + i] : row[i];
         quiet_row(row, n);
         store_row(job.out, job.y + y * size_of(job.out), row, n);
     };
@@ -140,7 +164,7 @@ inline void wide_sum_tile(const Job& job, int64_t task, Arena* arena) {
             plain_powers(v, size, job.power);
         const View<Sum<double>> totals = run_passes<Sum<double>>(job, b, in, nullptr, arena);
         for_result_rows<Sum<double>>(job, b, totals, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-            write(totals.base.v + offset, nullptr, y, n);
+            write(totals.base.v, nullptr, offset, y, n);
         });
         return;
     }
@@ -150,6 +174,6 @@ inline void wide_sum_tile(const Job& job, int64_t task, Arena* arena) {
     wide_terms(job, v, wide.base.w, size);
     const View<WideSum> totals = run_passes<WideSum>(job, b, wide, nullptr, arena);
     for_result_rows<WideSum>(job, b, totals, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-        write(totals.base.v + offset, totals.base.w + offset, y, n);
+        write(totals.base.v, totals.base.w, offset, y, n);
     });
 }

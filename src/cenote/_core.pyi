@@ -17,6 +17,9 @@ class Axes:
         high: int,
         starts: Sequence[int],
         lengths: Sequence[int],
+        spread_stride: int,
+        spread_taps: int,
+        spread_low: int,
     ) -> None: ...
 
 def pool(

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from . import contraction as _contraction  # noqa: F401  fills the tables of what NumPy's functions do with Tensors
+# These fill the tables of what NumPy's functions do with Tensors.
+from . import contraction as _contraction  # noqa: F401
+from . import reductions as _reductions  # noqa: F401
 from .arrays import as_array, has_nan
 from .errors import BadType, BadValue, kind, public, shown
 from .linear import Cast
@@ -63,8 +65,8 @@ class Recorded:
             found = cotangents.get(node) if node is not None else None
             if found is None:
                 found = np.zeros(np.shape(data_of(p)), float_of(p))
-            out.append(whole(found))
-        return tuple(out)
+            out.append(found)
+        return owned(out, [held for _, held in seeds])
 
     def push(self, tangents: Sequence[Any]) -> Any:
         if len(tangents) != len(self.primals):
@@ -82,12 +84,21 @@ class Recorded:
             found[end] if end is not None and end in found else np.zeros(np.shape(data_of(v)), float_of(v))
             for v, end in zip(self.values, self.ends, strict=True)
         ]
-        return tuple(map(whole, out)) if self.many else whole(out[0])
+        results = owned(out, list(seeds.values()))
+        return results if self.many else results[0]
 
 
-def whole(value: Value) -> Value:
-    """An array also where NumPy gives a scalar."""
-    return value if isinstance(value, Tensor) else np.asarray(value)
+def owned(values: Sequence[Value], given: Sequence[Value]) -> tuple[Value, ...]:
+    """The same as arrays of their own, also where they are scalars, read-only views, or one array several times."""
+    out: list[Value] = []
+    for value in values:
+        if not isinstance(value, Tensor):
+            value = np.asarray(value)
+            shared = (np.may_share_memory(value, data_of(other)) for other in (*given, *out))
+            if not value.flags.writeable or any(shared):
+                value = value.copy()
+        out.append(value)
+    return tuple(out)
 
 
 def float_of(value: Value) -> Any:
@@ -102,6 +113,8 @@ def fitted(given: Any, like: Value, name: str, of: str) -> Value:
     found = data_of(held)
     if found.shape != shape:
         raise BadValue(f"{name} has shape {found.shape}, {of} has {shape}: they must agree")
+    if found.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+        raise BadType(f"{name} has dtype {found.dtype}, {of} is real: its imaginary part would be lost")
     return held if found.dtype == dtype else linear(held, Cast(found.dtype, np.dtype(dtype)))
 
 

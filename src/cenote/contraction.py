@@ -10,7 +10,7 @@ import numpy as np
 
 from .elementwise import fit, unfit
 from .functions import implements, normal_axes, reshape, swapaxes, transpose
-from .tensor import FUNCTIONS, METHODS, UFUNCS, Linear, Primitive, Value, bind, data_of
+from .tensor import FUNCTIONS, METHODS, UFUNCS, Linear, Primitive, Tensor, Value, bind, data_of
 
 # ------------------------------------------------------------------------------------------------- matmul
 
@@ -39,6 +39,7 @@ MATMUL = Primitive("matmul", np.matmul, linearize_matmul)
 
 def matmul(a: Value, b: Value) -> Any:
     """NumPy's rule: a vector on the left is a row, on the right a column, and that axis is dropped again."""
+    a, b = operands(a, b)
     m, n = np.ndim(data_of(a)), np.ndim(data_of(b))
     if m == 0 or n == 0:
         raise ValueError("matmul: scalars cannot be multiplied as matrices, use *")
@@ -53,6 +54,11 @@ def matmul(a: Value, b: Value) -> Any:
     if m == 1:
         shape.pop(-1 if n == 1 else -2)
     return reshape(out, tuple(shape))
+
+
+def operands(*many: Value) -> tuple[Value, ...]:
+    """Lists and numbers as arrays."""
+    return tuple(x if isinstance(x, Tensor) else np.asarray(x) for x in many)
 
 
 UFUNCS[np.matmul] = matmul
@@ -70,6 +76,7 @@ def dot(a: Value, b: Value) -> Any:
 
 @implements(np.tensordot)
 def tensordot(a: Value, b: Value, axes: Any = 2) -> Any:
+    a, b = operands(a, b)
     m, n = np.ndim(data_of(a)), np.ndim(data_of(b))
     if isinstance(axes, (int, np.integer)):
         axes = tuple(range(m - axes, m)), tuple(range(axes))
@@ -78,13 +85,15 @@ def tensordot(a: Value, b: Value, axes: Any = 2) -> Any:
     kept_right = [i for i in range(n) if i not in right]
     x, y = np.shape(data_of(a)), np.shape(data_of(b))
     inner = math.prod(x[i] for i in left)
-    rows = reshape(transpose(a, [*kept_left, *left]), (-1, inner))
-    columns = reshape(transpose(b, [*right, *kept_right]), (inner, -1))
-    return reshape(matmul(rows, columns), tuple(x[i] for i in kept_left) + tuple(y[i] for i in kept_right))
+    before, after = tuple(x[i] for i in kept_left), tuple(y[i] for i in kept_right)
+    rows = reshape(transpose(a, [*kept_left, *left]), (math.prod(before), inner))
+    columns = reshape(transpose(b, [*right, *kept_right]), (inner, math.prod(after)))
+    return reshape(matmul(rows, columns), before + after)
 
 
 @implements(np.outer)
 def outer(a: Value, b: Value) -> Any:
+    a, b = operands(a, b)
     return np.multiply(reshape(a, (-1, 1)), reshape(b, (1, -1)))
 
 
@@ -134,7 +143,7 @@ EINSUM = Primitive("einsum", evaluate_einsum, linearize_einsum)
 
 
 @implements(np.einsum)
-def einsum(subscripts: str, *operands: Value, optimize: Any = None) -> Any:
+def einsum(subscripts: str, *given: Value, optimize: Any = None) -> Any:
     if not isinstance(subscripts, str) or "." in subscripts:
         raise ValueError("np.einsum: Tensors need subscripts as a string, without an ellipsis")
     left, arrow, output = subscripts.replace(" ", "").partition("->")
@@ -144,7 +153,7 @@ def einsum(subscripts: str, *operands: Value, optimize: Any = None) -> Any:
         output = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
     if any(len(set(word)) < len(word) for word in inputs):
         raise ValueError(f"np.einsum: {subscripts!r} repeats a letter in one operand, which Tensors do not support")
-    return bind(EINSUM, *operands, inputs=inputs, output=output)
+    return bind(EINSUM, *operands(*given), inputs=inputs, output=output)
 
 
 # ------------------------------------------------------------------- functions with nothing to differentiate
@@ -173,8 +182,8 @@ looks(
     np.shape, np.ndim, np.size, np.argmax, np.argmin, np.argsort, np.any, np.all, np.allclose, np.isclose,
     np.array_equal, np.array_equiv, np.count_nonzero, np.nonzero, np.zeros_like, np.ones_like, np.full_like,
     np.empty_like, np.iscomplexobj, np.isrealobj, np.result_type, np.may_share_memory, np.shares_memory,
-    np.array_repr, np.array_str, np.array2string, np.round, np.unique, np.searchsorted, np.broadcast_shapes,
-    np.median, np.percentile, np.quantile, np.histogram, np.save, np.copyto, np.can_cast, np.min_scalar_type,
+    np.array_repr, np.array_str, np.array2string, np.searchsorted, np.broadcast_shapes, np.histogram, np.save,
+    np.copyto, np.can_cast, np.min_scalar_type,
 )  # fmt: skip
-for name in ("argmax", "argmin", "argsort", "any", "all", "nonzero", "round"):
+for name in ("argmax", "argmin", "argsort", "any", "all", "nonzero"):
     METHODS[name] = FUNCTIONS[getattr(np, name)]

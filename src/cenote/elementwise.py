@@ -114,8 +114,9 @@ def real_only(a: Value) -> Value:
 
 
 def powered(a: Value, b: Value, out: Value) -> Value:
-    """∂(aᵇ)/∂a, which is 0 for b = 0 whatever a is."""
-    base = np.power(a, np.where(np.equal(b, 0), 1, np.subtract(b, 1)))
+    """∂(aᵇ)/∂a = b·aᵇ⁻¹, which is 0 for b = 0 also where 1/a is not finite."""
+    infinite = np.equal(b, 0) & (np.absolute(data_of(a)) < 1e-30)
+    base = np.power(a, np.where(infinite, 1, np.subtract(b, 1)))
     return np.multiply(b, base)
 
 

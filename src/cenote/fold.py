@@ -115,7 +115,7 @@ def pool(
         return fold(data.astype(native(data.dtype), copy=False), geometry, start, reduce_fn)
     if isinstance(reduce_fn, Reducer):
         return fold_recorded(data, geometry, start, partial(bind, reduce_fn.primitive))
-    if reduce_fn in DIFFERENTIABLE:
+    if isinstance(reduce_fn, np.ufunc) and reduce_fn in DIFFERENTIABLE:
         return fold_recorded(data, geometry, start, reduce_fn)
     return opaque(data, fold(data_of(data), geometry, start, reduce_fn), getattr(reduce_fn, "__name__", "reduce_fn"))
 

@@ -1,17 +1,18 @@
-"""NumPy's other functions on Tensors: shapes, indexing, joining, reductions, products of matrices."""
+"""NumPy's functions on Tensors that move elements: shapes, indexing, joining, choosing."""
 
 from __future__ import annotations
 
-import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from .arrays import has_nan
 from .elementwise import fit, masked, unfit
 from .errors import shown
-from .linear import Broadcast, Cast, CumulativeSum, Permute, Put, Reshape, SumTo, Take
-from .tensor import FUNCTIONS, METHODS, UFUNCS, Linear, Primitive, Tensor, Value, bind, data_of, linear
+from .linear import Broadcast, Cast, Permute, Put, Reshape, Take
+from .tensor import FUNCTIONS, METHODS, Linear, Primitive, Tensor, Value, bind, data_of, linear
 
 Axes = int | Sequence[int] | None
 MISSING = object()
@@ -31,12 +32,14 @@ def implements(*functions: Any, method: str | None = None) -> Callable[[Callable
 def normal_axes(axis: Axes, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
-    axes = (axis,) if isinstance(axis, (int, np.integer)) else axis
-    return tuple(a % ndim if -ndim <= a < ndim else bad_axis(a, ndim) for a in axes)
-
-
-def bad_axis(axis: int, ndim: int) -> int:
-    raise ValueError(f"axis {axis} is not one of a Tensor with {ndim} axes")
+    axes = [operator.index(a) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    for a in axes:
+        if not -ndim <= a < ndim:
+            raise ValueError(f"axis {a} is not one of a Tensor with {ndim} axes")
+    out = tuple(a % ndim for a in axes)
+    if len(set(out)) < len(out):
+        raise ValueError(f"axis {shown(axis)} names an axis of a Tensor with {ndim} axes twice")
+    return out
 
 
 # -------------------------------------------------------------------------------------------------- shapes
@@ -101,8 +104,9 @@ def squeeze(x: Value, axis: Any = None) -> Any:
 
 
 @implements(np.atleast_1d)
-def atleast_1d(x: Value) -> Any:
-    return reshape(x, np.atleast_1d(data_of(x)).shape)
+def atleast_1d(*many: Value) -> Any:
+    out = tuple(reshape(x, np.atleast_1d(data_of(x)).shape) for x in many)
+    return out if len(out) > 1 else out[0]
 
 
 @implements(np.broadcast_to)
@@ -111,11 +115,9 @@ def broadcast_to(x: Value, shape: Any) -> Any:
     return linear(x, Broadcast(data_of(x).shape, after))
 
 
-@implements("getitem", method="take_at")
+@implements("getitem")
 def getitem(x: Value, key: Any) -> Any:
     held = tuple(data_of(k) for k in key) if isinstance(key, tuple) else data_of(key)
-    if isinstance(held, list):
-        held = np.asarray(held)
     return linear(x, Take(data_of(x).shape, held))
 
 
@@ -134,11 +136,13 @@ def flip(x: Value, axis: Axes = None) -> Any:
 
 
 @implements(np.roll)
-def roll(x: Value, shift: int, axis: int | None = None) -> Any:
+def roll(x: Value, shift: Any, axis: Axes = None) -> Any:
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), data_of(x).shape)
-    n = data_of(x).shape[axis]
-    return take(x, (np.arange(n) - shift) % max(n, 1), axis)
+    for step, along in np.broadcast(shift, axis):
+        n = data_of(x).shape[along]
+        x = take(x, (np.arange(n) - step) % max(n, 1), along)
+    return x
 
 
 @implements(np.repeat, method="repeat")
@@ -148,11 +152,13 @@ def repeat(x: Value, repeats: Any, axis: int | None = None) -> Any:
     return take(x, np.repeat(np.arange(data_of(x).shape[axis]), repeats), axis)
 
 
-@implements(np.astype, method="astype")
+@implements(*([np.astype] if hasattr(np, "astype") else []), method="astype")  # a function since NumPy 2.1
 def astype(x: Value, dtype: Any) -> Any:
     after = np.dtype(dtype)
     if after.kind in "biu":
         return Tensor(data_of(x).astype(after))
+    if not has_nan(after) or after.char in "gG":
+        raise TypeError(f"astype: dtype={shown(dtype)}: bool, integers, floats or complex numbers are needed")
     return linear(x, Cast(data_of(x).dtype, after))
 
 
@@ -202,7 +208,7 @@ JOIN = Primitive("concatenate", evaluate_join, linearize_join)
 @implements(np.concatenate)
 def concatenate(parts: Any, axis: int | None = 0) -> Any:
     if axis is None:
-        return concatenate([ravel(part) for part in parts], 0)
+        return concatenate([ravel(part) if isinstance(part, Tensor) else np.ravel(part) for part in parts], 0)
     (axis,) = normal_axes(axis, np.ndim(data_of(parts[0])))
     return bind(JOIN, *parts, axis=axis)
 
@@ -245,107 +251,13 @@ def where(condition: Value, a: Value = MISSING, b: Value = MISSING) -> Any:
 
 
 @implements(np.clip, method="clip")
-def clip(x: Value, a_min: Any = None, a_max: Any = None) -> Any:
-    if a_min is not None:
-        x = np.maximum(x, a_min)
-    return x if a_max is None else np.minimum(x, a_max)
+def clip(x: Value, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    low, high = min if a_min is None else a_min, max if a_max is None else a_max
+    if low is not None:
+        x = np.maximum(x, low)
+    return x if high is None else np.minimum(x, high)
 
 
-# ----------------------------------------------------------------------------------------------- reductions
-
-
-def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(1 if i in axes else n for i, n in enumerate(shape))
-
-
-def without(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(n for i, n in enumerate(shape) if i not in axes)
-
-
-@implements(np.sum, method="sum")
-def sum_(x: Value, axis: Axes = None, dtype: Any = None, keepdims: bool = False, **_: Any) -> Any:
-    if dtype is not None:
-        x = astype(x, dtype)
-    held = data_of(x)
-    if held.dtype.kind in "biu":
-        return Tensor(held.sum(axis=axis, keepdims=keepdims))
-    axes = normal_axes(axis, held.ndim)
-    total = linear(x, SumTo(held.shape, kept_shape(held.shape, axes)))
-    return total if keepdims else reshape(total, without(held.shape, axes))
-
-
-@implements(np.mean, method="mean")
-def mean(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:
-    held = data_of(x)
-    count = math.prod(held.shape[a] for a in normal_axes(axis, held.ndim))
-    return np.true_divide(sum_(x, axis, keepdims=keepdims), count)
-
-
-@implements(np.var, method="var")
-def var(x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    held = data_of(x)
-    count = math.prod(held.shape[a] for a in normal_axes(axis, held.ndim))
-    spread = np.square(np.subtract(x, mean(x, axis, keepdims=True)))
-    return np.true_divide(sum_(spread, axis, keepdims=keepdims), count - ddof)
-
-
-@implements(np.std, method="std")
-def std(x: Value, axis: Axes = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    return np.sqrt(var(x, axis, ddof, keepdims))
-
-
-@implements(np.prod, method="prod")
-def prod(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:
-    """By halves: no division, so that zeros are like any other number."""
-    held = data_of(x)
-    axes = normal_axes(axis, held.ndim)
-    rest = [a for a in range(held.ndim) if a not in axes]
-    line = reshape(transpose(x, [*axes, *rest]), (-1, *(held.shape[a] for a in rest)))
-    while (n := data_of(line).shape[0]) > 1:
-        half = n // 2
-        product = np.multiply(getitem(line, slice(0, half)), getitem(line, slice(half, 2 * half)))
-        line = concatenate([product, getitem(line, slice(2 * half, n))]) if n % 2 else product
-    if n == 0:
-        return Tensor(held.prod(axis=axis, keepdims=keepdims))
-    return reshape(getitem(line, 0), kept_shape(held.shape, axes) if keepdims else without(held.shape, axes))
-
-
-def extreme(x: Value, axis: Axes, keepdims: bool, find: Any) -> Any:
-    """The first of the largest or smallest elements."""
-    held = data_of(x)
-    axes = normal_axes(axis, held.ndim)
-    rest = [a for a in range(held.ndim) if a not in axes]
-    line = reshape(transpose(x, [*axes, *rest]), (-1, *(held.shape[a] for a in rest)))
-    at = find(data_of(line), axis=0)
-    picked = getitem(line, (at, *np.indices(at.shape, sparse=True)))
-    return reshape(picked, kept_shape(held.shape, axes) if keepdims else without(held.shape, axes))
-
-
-@implements(np.max, np.amax, method="max")
-def max_(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:
-    return extreme(x, axis, keepdims, np.argmax)
-
-
-@implements(np.min, np.amin, method="min")
-def min_(x: Value, axis: Axes = None, keepdims: bool = False) -> Any:
-    return extreme(x, axis, keepdims, np.argmin)
-
-
-@implements(np.cumsum, method="cumsum")
-def cumsum(x: Value, axis: int | None = None) -> Any:
-    if axis is None:
-        return cumsum(ravel(x), 0)
-    return linear(x, CumulativeSum(axis))
-
-
-@implements(np.linalg.norm)
-def norm(x: Value, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Any:
-    if ord not in (None, 2, "fro") or (ord == 2 and axis is None and data_of(x).ndim > 1):
-        raise ValueError(f"np.linalg.norm: ord={shown(ord)}: Tensors have the Euclidean norm only")
-    return np.sqrt(sum_(np.square(x), axis, keepdims=keepdims))
-
-
-UFUNCS[(np.add, "reduce")] = lambda x, axis=0, keepdims=False: sum_(x, axis, keepdims=keepdims)
-UFUNCS[(np.multiply, "reduce")] = lambda x, axis=0, keepdims=False: prod(x, axis, keepdims)
-UFUNCS[(np.maximum, "reduce")] = lambda x, axis=0, keepdims=False: max_(x, axis, keepdims)
-UFUNCS[(np.minimum, "reduce")] = lambda x, axis=0, keepdims=False: min_(x, axis, keepdims)
+@implements(np.round, np.around, method="round")
+def round_(x: Value, decimals: int = 0) -> Tensor:
+    return Tensor(np.round(data_of(x), decimals), constant=True)  # flat almost everywhere, like np.rint

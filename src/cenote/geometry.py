@@ -34,6 +34,7 @@ class Axis:
     high: int
     starts: tuple[int, ...] | None = None
     lengths: tuple[int, ...] | None = None
+    spread: tuple[int, int, int] | None = None  # of a transpose: stride, taps and low padding of what it is of
 
     @cached_property
     def cells(self) -> NDArray[np.int64]:
@@ -82,26 +83,31 @@ class Axis:
             if low >= 0:
                 high = self.n + (self.k - 1) * self.d - low - self.o
                 return Axis(self.position, self.o, self.n, self.k, 1, self.d, low, max(high, 0))
-        hits = self.real
-        windows = np.arange(self.o)[:, None]
-        step = 1 if self.starts is not None else self.d // math.gcd(self.s, self.d)
         first = np.full(self.n, self.o, np.int64)
         number = np.zeros(self.n, np.int64)
-        cells = self.cells[hits]
-        np.minimum.at(first, cells, np.broadcast_to(windows, hits.shape)[hits])
-        np.add.at(number, cells, 1)
+        if self.starts is None:
+            for tap in self.live:
+                windows, cells = self.tap(tap)
+                first[cells] = np.minimum(first[cells], np.arange(windows.start, windows.stop))
+                number[cells] += 1
+        else:
+            hits = self.real
+            np.minimum.at(first, self.cells[hits], np.nonzero(hits)[0])
+            np.add.at(number, self.cells[hits], 1)
         first[number == 0] = 0
+        spread = self.starts is None and self.d == 1
         return Axis(
             self.position,
-            self.o,
-            self.n,
-            int(number.max(initial=1)),
-            1,
-            step,
-            0,
-            0,
-            tuple(first.tolist()),
-            tuple(number.tolist()),
+            n=self.o,
+            o=self.n,
+            k=int(number.max(initial=1)),
+            s=1,
+            d=1 if self.starts is not None else self.d // math.gcd(self.s, self.d),
+            low=0,
+            high=0,
+            starts=tuple(first.tolist()),
+            lengths=tuple(number.tolist()),
+            spread=(self.s, self.k, self.low) if spread else None,
         )
 
     @cached_property

@@ -54,7 +54,10 @@ def core_axes(geometry: Geometry) -> _core.Axes:
     if axes is None:
         axes = _core.Axes()
         for a in geometry.axes:
-            axes.add(a.position, a.n, a.o, a.k, a.s, a.d, a.low, a.high, list(a.starts or ()), list(a.lengths or ()))
+            axes.add(
+                a.position, a.n, a.o, a.k, a.s, a.d, a.low, a.high,
+                list(a.starts or ()), list(a.lengths or ()), *(a.spread or (0, 0, 0)),
+            )  # fmt: skip
         geometry.made["core"] = axes
     return axes  # type: ignore[return-value]
 

@@ -50,10 +50,10 @@ class Node:
     __slots__ = ("__weakref__", "number", "owner", "parents")
     counter = itertools.count()
 
-    def __init__(self, parents: tuple[tuple[Node, Linear], ...] | None) -> None:
+    def __init__(self, parents: tuple[tuple[Node, Linear], ...] | None, owner: Tensor | None = None) -> None:
         self.number = next(Node.counter)
         self.parents = parents  # None once the graph was freed
-        self.owner: Callable[[], Tensor | None] | None = None
+        self.owner: Callable[[], Tensor | None] | None = None if owner is None else weakref.ref(owner)
 
 
 # What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
@@ -104,7 +104,7 @@ class Tensor(NDArrayOperatorsMixin):
             )
         self._value: Value = value
         self._level = 0
-        self._node = None if constant else leaf(self)
+        self._node = None if constant else Node((), self)
         self.grad: Array | None = None
 
     # ------------------------------------------------------------------------------------------ what it holds
@@ -117,7 +117,7 @@ class Tensor(NDArrayOperatorsMixin):
 
     @data.setter
     def data(self, new: Any) -> None:
-        if isinstance(self._value, Tensor):
+        if self._level:
             raise TypeError("the data of a Tensor inside of vjp, jvp, linearize or grad cannot be changed")
         if self._value is not new:
             self._value[...] = new
@@ -173,9 +173,13 @@ class Tensor(NDArrayOperatorsMixin):
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        text = np.array2string(self.data, separator=", ", prefix="Tensor(")
-        kind = "" if self.dtype in (np.float64, np.int64, np.bool_) else f", dtype={self.dtype}"
-        return f"Tensor({text}{kind})"
+        return repr(self.data).replace("array(", "Tensor(", 1).replace("\n", "\n ")
+
+    def __format__(self, form: str) -> str:
+        return format(self.data, form) if form else repr(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restored, (self.data, self.constant, self.grad)  # a copy has its own history, which is empty
 
     # ------------------------------------------------------------------------------------------ what it can do
 
@@ -196,8 +200,8 @@ class Tensor(NDArrayOperatorsMixin):
                 seed = np.broadcast_to(seed, self.shape)
             except ValueError:
                 raise ValueError(f"backward: g has shape {seed.shape}, this Tensor has {self.shape}") from None
-        if not (has_nan(seed.dtype) or seed.dtype.kind in "biu"):
-            raise TypeError(f"backward: g has dtype {seed.dtype}, numbers are needed")
+        if not (has_nan(seed.dtype) or seed.dtype.kind in "biu") or (seed.dtype.kind == "c" != self.dtype.kind):
+            raise TypeError(f"backward: g has dtype {seed.dtype}, this Tensor has {self.dtype}")
         cotangents = pull([(self._node, seed.astype(self.dtype))])
         for node, cotangent in cotangents.items():
             owner = node.owner() if node.owner else None
@@ -218,7 +222,8 @@ class Tensor(NDArrayOperatorsMixin):
             name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
             raise TypeError(f"{name} is not defined for Tensors: use it on their .data")
         if options and method == "__call__":
-            raise TypeError(f"np.{ufunc.__name__}: Tensors take no {', '.join(options)}")
+            hint = ": write x = x + y for x += y, or change x.data" if "out" in options else ""
+            raise TypeError(f"np.{ufunc.__name__}: Tensors take no {', '.join(options)}{hint}")
         return rule(*inputs, **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -266,10 +271,10 @@ def make(value: Value, level: int, node: Node | None) -> Tensor:
     return out
 
 
-def leaf(owner: Tensor) -> Node:
-    node = Node(())
-    node.owner = weakref.ref(owner)
-    return node
+def restored(data: Array, constant: bool, grad: Array | None) -> Tensor:
+    out = make(data, 0, None if constant else Node(()))
+    out.grad = grad
+    return out
 
 
 def data_of(value: Value) -> Any:

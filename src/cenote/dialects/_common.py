@@ -15,11 +15,12 @@ def ints(name: str, value: object, least: int, count: int | None = None) -> tupl
     """One int per axis; one int for all of them is not enough."""
     entries = as_sequence(value)
     if entries is None:
-        raise BadType(f"{name}={shown(value)}: a tuple with one int per axis is needed, not {kind(value)}")
-    if count is not None and len(entries) != count:
-        raise BadValue(
-            f"{name}={shown(value)} has {counted(len(entries), 'entry', 'entries')}, one int for each of {counted(count, 'axis', 'axes')} is needed"
+        raise BadType(
+            f"{name}={shown(value)}: a tuple with one int per axis is needed, such as (2, 2), not {kind(value)}"
         )
+    if count is not None and len(entries) != count:
+        found = counted(len(entries), "entry", "entries")
+        raise BadValue(f"{name}={shown(value)} has {found} and needs {count}: one int per axis")
     return tuple(as_int(name, value, entry, least) for entry in entries)
 
 

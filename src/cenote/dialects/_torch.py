@@ -65,12 +65,12 @@ def planes(rank: int, input: object, channels: bool = True) -> Any:
 # ------------------------------------------------------------------------------------------------- the window
 
 
-def per_axis(name: str, value: object, rank: int, least: int, single: bool = True) -> tuple[int, ...]:
-    """An int, or a tuple of ``rank`` ints, or of one for all axes where ``single`` is allowed."""
+def per_axis(name: str, value: object, rank: int, least: int) -> tuple[int, ...]:
+    """An int, or a tuple of ``rank`` ints, or of one for all axes."""
     given = as_sequence(value)
     if given is None:
         return (as_int(name, value, value, least),) * rank
-    if len(given) == 1 and single:
+    if len(given) == 1:
         given *= rank
     if len(given) != rank:
         needed = "an int or a tuple of " + ("one int" if rank == 1 else f"{rank} ints")
@@ -189,9 +189,9 @@ def unpooled(
     rank: int, shape: tuple[int, ...], kernel_size: object, stride: object, padding: object, output_size: object
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The kernel, and the spatial sizes of what max_unpool gives."""
-    kernel = per_axis("kernel_size", kernel_size, rank, 1, single=False)
-    steps = kernel if stride is None else per_axis("stride", stride, rank, 1, single=False)
-    pads = per_axis("padding", padding, rank, 0, single=False)
+    kernel = per_axis("kernel_size", kernel_size, rank, 1)
+    steps = kernel if stride is None else per_axis("stride", stride, rank, 1)
+    pads = per_axis("padding", padding, rank, 0)
     spatial = shape[-rank:]
     usual = tuple((n - 1) * s + k - 2 * p for n, s, k, p in zip(spatial, steps, kernel, pads, strict=True))
     if output_size is None:

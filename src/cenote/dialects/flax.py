@@ -249,8 +249,8 @@ def read_padding(value: object, rank: int) -> str | Pairs:
             return name if rank else ()
         raise BadValue(f"padding={shown(value)} is not known: {PADDINGS} is needed")
     entries = as_sequence(value)
+    example = ((1, 1),) * max(rank, 1)
     if entries is None:
-        example = ((1, 1),) * max(rank, 1)
         raise BadType(f"padding={shown(value)}: {PADDINGS} is needed, such as {example}, not {kind(value)}")
     if len(entries) != rank:
         raise BadValue(
@@ -261,7 +261,9 @@ def read_padding(value: object, rank: int) -> str | Pairs:
     for entry in entries:
         pair = as_sequence(entry)
         if pair is None:
-            raise BadType(f"padding={shown(value)}: a (low, high) pair per axis is needed, not {kind(entry)}")
+            raise BadType(
+                f"padding={shown(value)}: one (low, high) pair per axis is needed, such as {example}, not {kind(entry)}"
+            )
         if len(pair) != 2:
             raise BadValue(f"padding={shown(value)}: {shown(entry)} is not a (low, high) pair")
         low, high = (as_int("padding", value, cells, -INT64_MAX) for cells in pair)

@@ -1,0 +1,122 @@
+"""The error messages of the dialects, to the letter: the table is dialect_errors.txt."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cenote.dialects import d2l, flax, nabla, torchlean
+
+NAMES: dict[str, Any] = {
+    "np": np,
+    "d2l": d2l,
+    "flax": flax,
+    "nabla": nabla,
+    "torchlean": torchlean,
+    "PoolSpec": torchlean.PoolSpec,
+    "s": torchlean.PoolSpec((2, 2), (1, 1), (0, 0)),
+    "m": np.arange(12.0).reshape(3, 4),
+    "c": np.arange(12.0).reshape(1, 3, 4),
+    "x": np.arange(12.0).reshape(1, 3, 4, 1),
+    "i": np.arange(12).reshape(1, 3, 4, 1),
+}
+
+
+def read_table() -> dict[str, str]:
+    """call → last line of the traceback"""
+    text = Path(__file__).with_name("dialect_errors.txt").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    calls, results = lines[::2], lines[1::2]
+    assert all(call.startswith(">>> ") for call in calls)
+    return {call.removeprefix(">>> "): result for call, result in zip(calls, results, strict=True)}
+
+
+TABLE = read_table()
+
+
+def failure_of(call: str) -> Exception:
+    try:
+        value = eval(call, dict(NAMES))
+    except Exception as failure:
+        return failure
+    raise AssertionError(f"{call} is no error: {value!r}")
+
+
+@pytest.mark.parametrize(("call", "expected"), TABLE.items(), ids=TABLE)
+def test_the_message_to_the_letter(call: str, expected: str) -> None:
+    failure = failure_of(call)
+    assert type(failure) in (TypeError, ValueError)
+    assert f"{type(failure).__name__}: {failure}" == expected
+    assert failure.__suppress_context__, "the user reads one traceback, not two"
+
+
+def places(failure: BaseException | None) -> Iterator[tuple[str, int]]:
+    """Where it was raised, and where what it took the place of was."""
+    while failure is not None:
+        trace = failure.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        if trace is not None:
+            yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        failure = failure.__context__
+
+
+@pytest.mark.parametrize("name", ["_common", "d2l", "flax", "nabla", "torchlean"])
+def test_every_raise_is_in_the_table(name: str) -> None:
+    reached = {place for call in TABLE for place in places(failure_of(call))}
+    path = Path(str(importlib.import_module(f"cenote.dialects.{name}").__file__))
+    source = path.read_text(encoding="utf-8")
+    raises = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Raise)]
+    assert raises
+    missing = [r.lineno for r in raises if not any((str(path), r.lineno + i) in reached for i in range(5))]
+    assert missing == []
+    for found in raises:
+        assert re.match(r" *raise (BadValue|BadType)\(", source.splitlines()[found.lineno - 1])
+
+
+# ------------------------------------------------------------------------------------------------- any nonsense
+
+JUNK: list[Any] = [
+    None, True, 0, -1, 3, 2**70, 0.5, np.nan, 1j, "", "same", b"2", (), (2, 2), (2, -2), (2.0, 2), ((1, 1), (1, 1)),
+    ((-9, 9), (9, -9)), ((1,), (1,)), [[[1]]], {2}, {"a": 1}, object(), np.add, np.zeros((3, 0)), np.array(2),
+    np.array(["a"]), np.ma.masked_array([1.0], [True]), range(3), NAMES["s"],
+]  # fmt: skip
+RIGHT = {
+    "d2l.pool2d": {"X": NAMES["m"], "pool_size": (2, 2), "mode": "max"},
+    "flax.avg_pool": {
+        "inputs": NAMES["x"], "window_shape": (2, 2), "strides": None, "padding": "SAME", "count_include_pad": True,
+    },
+    "flax.max_pool": {"inputs": NAMES["x"], "window_shape": (2, 2), "strides": (1, 2), "padding": ((1, 1), (0, 0))},
+    "flax.pool": {
+        "inputs": NAMES["x"], "init": 0.0, "reduce_fn": np.add, "window_shape": (2, 2), "strides": None,
+        "padding": "VALID",
+    },
+    "nabla.max_pool2d": {"x": NAMES["x"], "kernel_size": 2, "stride": None, "padding": 0, "dilation": 1},
+    "torchlean.PoolSpec": {"kernel": (2, 2), "stride": (1, 1), "padding": (0, 0)},
+    "torchlean.max_pool_jvp": {"spec": NAMES["s"], "x": NAMES["c"], "dx": NAMES["c"]},
+    "torchlean.smooth_max_pool_vjp": {"spec": NAMES["s"], "beta": 1.0, "x": NAMES["c"], "g": np.ones((1, 2, 3))},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "argument"), [(path, name) for path, right in RIGHT.items() for name in right])
+def test_nonsense_is_a_clear_error_or_makes_sense(path: str, argument: str) -> None:
+    module, name = path.split(".")
+    function = getattr(NAMES[module], name)
+    failures: list[Exception] = []
+    for junk in JUNK:
+        try:
+            function(**{**RIGHT[path], argument: junk})
+        except Exception as failure:
+            failures.append(failure)
+    assert len(failures) > 15
+    for found in failures:
+        assert type(found) in (TypeError, ValueError)
+        assert re.match(rf"{name}: \w", str(found)), found
+        assert len(str(found)) < 400
