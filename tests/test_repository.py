@@ -26,6 +26,7 @@ ORDER = [
     "primitives",
     "runtime",
     "linear",
+    "graph",
     "tensor",
     "elementwise",
     "functions",

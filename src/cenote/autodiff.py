@@ -12,8 +12,9 @@ from . import contraction as _contraction  # noqa: F401
 from . import reductions as _reductions  # noqa: F401
 from .arrays import as_array, has_nan
 from .errors import BadType, BadValue, kind, public, shown
+from .graph import Node, Value, new_level, pull, push
 from .linear import Cast
-from .tensor import Node, Tensor, Value, data_of, linear, make, new_level, pull, push
+from .tensor import Tensor, data_of, linear, make
 
 Function = Callable[..., Any]
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from .elementwise import fit, unfit
 from .functions import implements, normal_axes, reshape, swapaxes, transpose
-from .tensor import FUNCTIONS, METHODS, UFUNCS, Linear, Primitive, Tensor, Value, bind, data_of
+from .graph import Linear, Primitive, Value
+from .tensor import FUNCTIONS, METHODS, UFUNCS, Tensor, bind, data_of
 
 # ------------------------------------------------------------------------------------------------- matmul
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from .graph import Linear, Primitive, Value
 from .linear import Broadcast, Cast, Mask, SumTo
-from .tensor import UFUNCS, Linear, Primitive, Value, bind, data_of, linear, make
+from .tensor import UFUNCS, bind, data_of, linear, make
 
 Partial = Callable[..., Value]
 

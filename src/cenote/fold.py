@@ -18,9 +18,10 @@ from .arrays import Array, as_array, is_bfloat16, native
 from .elementwise import DIFFERENTIABLE, multiplied
 from .errors import BadType, BadValue, kind, public, shown
 from .geometry import Geometry
+from .graph import Linear, Primitive
 from .linear import Mask, Put, Take
 from .rules import opaque, operand
-from .tensor import Linear, Primitive, Tensor, bind, data_of, linear
+from .tensor import Tensor, bind, data_of, linear
 from .window import parse_window
 
 Binary = Callable[[Any, Any], Any]

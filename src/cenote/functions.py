@@ -11,8 +11,9 @@ import numpy as np
 from .arrays import has_nan
 from .elementwise import fit, masked, unfit
 from .errors import shown
+from .graph import Linear, Primitive, Value
 from .linear import Broadcast, Cast, Permute, Put, Reshape, Take
-from .tensor import FUNCTIONS, METHODS, Linear, Primitive, Tensor, Value, bind, data_of, linear
+from .tensor import FUNCTIONS, METHODS, Tensor, bind, data_of, linear
 
 Axes = int | Sequence[int] | None
 MISSING = object()

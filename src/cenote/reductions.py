@@ -9,8 +9,9 @@ import numpy as np
 
 from .errors import shown
 from .functions import Axes, astype, concatenate, getitem, implements, normal_axes, ravel, reshape, transpose
+from .graph import Value
 from .linear import CumulativeSum, SumTo
-from .tensor import UFUNCS, Tensor, Value, data_of, linear
+from .tensor import UFUNCS, Tensor, data_of, linear
 
 
 def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:

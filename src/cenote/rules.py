@@ -17,8 +17,9 @@ from . import primitives
 from .arrays import Array, as_array
 from .elementwise import fit, unfit
 from .geometry import Geometry
+from .graph import Linear, Primitive, Value
 from .linear import Divide, Mask, Put, Take, Tied, Unpooled, WindowSum, Winner
-from .tensor import Linear, Primitive, Tensor, Value, bind, data_of, linear
+from .tensor import Tensor, bind, data_of, linear
 
 Linears = tuple[Value, Sequence[Linear | None]]
 

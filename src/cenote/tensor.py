@@ -12,55 +12,20 @@ lower one. Level 0 holds the Tensors that users make.
 
 from __future__ import annotations
 
-import heapq
-import itertools
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .arrays import Array, DType, as_array, has_nan
 from .errors import BadType, BadValue, shown
-
-Value = Any  # an array, a number, or a Tensor of a lower level
-
-
-class Linear(NamedTuple):
-    """A derivative with respect to one argument, as a linear function in both directions."""
-
-    apply: Callable[[Value], Value]
-    transpose: Callable[[Value], Value]
-
-
-class Primitive(NamedTuple):
-    """``evaluate(*arrays, **parameters)`` gives the output; ``linearize(wanted, *values, **parameters)`` the
-    output and a Linear for each argument that is wanted."""
-
-    name: str
-    evaluate: Callable[..., Any]
-    linearize: Callable[..., tuple[Value, Sequence[Linear | None]]]
-
-
-class Node:
-    """What was recorded for one Tensor: the nodes it depends on, with the derivative by each."""
-
-    __slots__ = ("__weakref__", "number", "owner", "parents")
-    counter = itertools.count()
-
-    def __init__(self, parents: tuple[tuple[Node, Linear], ...] | None, owner: Tensor | None = None) -> None:
-        self.number = next(Node.counter)
-        self.parents = parents  # None once the graph was freed
-        self.owner: Callable[[], Tensor | None] | None = None if owner is None else weakref.ref(owner)
-
+from .graph import Linear, Node, Primitive, Value, pull
 
 # What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
 UFUNCS: dict[Any, Callable[..., Any]] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-
-levels = threading.local()
 
 
 class Tensor(NDArrayOperatorsMixin):
@@ -100,7 +65,7 @@ class Tensor(NDArrayOperatorsMixin):
             raise TypeError(f"Tensor: constant={shown(constant)}: True, False or None is needed")
         if not constant and not has_nan(value.dtype):
             raise ValueError(
-                f"Tensor: data of dtype {value.dtype} is constant: only floats and complex have derivatives"
+                f"Tensor: constant=False: data of dtype {value.dtype} has no derivatives, only floats and complex do"
             )
         self._value: Value = value
         self._level = 0
@@ -337,62 +302,3 @@ LINEAR = Primitive("linear", evaluate_linear, linearize_linear)
 def linear(x: Value, map: Any) -> Any:
     """Apply a LinearMap to anything: the one rule for all of them."""
     return bind(LINEAR, x, map=map)
-
-
-# ------------------------------------------------------------------------------------------ going through it
-
-
-def pull(seeds: Sequence[tuple[Node, Value]]) -> dict[Node, Value]:
-    """Cotangents of all nodes that the seeded ones depend on."""
-    cotangents: dict[Node, Value] = {}
-    heap: list[tuple[int, Node]] = []
-
-    def add(node: Node, g: Value) -> None:
-        if node in cotangents:
-            cotangents[node] = np.add(cotangents[node], g)
-        else:
-            cotangents[node] = g
-            heapq.heappush(heap, (-node.number, node))
-
-    for node, g in seeds:
-        add(node, g)
-    while heap:  # later nodes first: each is complete when its turn comes
-        _, node = heapq.heappop(heap)
-        if node.parents is None:
-            raise ValueError("backward: the graph was freed by an earlier backward(): compute it again")
-        for parent, derivative in node.parents:
-            add(parent, derivative.transpose(cotangents[node]))
-    return cotangents
-
-
-def push(seeds: dict[Node, Value], outputs: Sequence[Node]) -> dict[Node, Value]:
-    """Tangents of all nodes between the seeded ones and the outputs; a node without one has tangent zero."""
-    found: set[Node] = set()
-    waiting = list(outputs)
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting.extend(parent for parent, _ in node.parents or ())
-    tangents = dict(seeds)
-    for node in sorted(found, key=lambda node: node.number):
-        if node in seeds:
-            continue
-        parts = [derivative.apply(tangents[p]) for p, derivative in node.parents or () if p in tangents]
-        if parts:
-            total = parts[0]
-            for part in parts[1:]:
-                total = np.add(total, part)
-            tangents[node] = total
-    return tangents
-
-
-class new_level:  # noqa: N801  reads as the statement it is
-    """A level above all those in use on this thread, for the time of a ``with``."""
-
-    def __enter__(self) -> int:
-        levels.top = getattr(levels, "top", 0) + 1
-        return int(levels.top)
-
-    def __exit__(self, *_: object) -> None:
-        levels.top -= 1

@@ -24,8 +24,9 @@ from .. import pooling
 from ..arguments import MOST_AXES, Ints, as_flag, as_int, per_axis
 from ..arrays import NATIVE, Array, as_array, has_nan, is_bfloat16
 from ..errors import BadType, BadValue, counted, public, shown
+from ..graph import Node
 from ..rules import operand
-from ..tensor import Node, Tensor, make
+from ..tensor import Tensor, make
 from ._common import call, ints
 
 __all__ = ["Tensor", "max_pool", "tensor"]

@@ -1,0 +1,103 @@
+"""What was computed, as a graph, and the two ways through it: tangents forwards, cotangents backwards."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Value = Any  # an array, a number, or a Tensor of a lower level
+
+levels = threading.local()
+
+
+class Linear(NamedTuple):
+    """A derivative with respect to one argument, as a linear function in both directions."""
+
+    apply: Callable[[Value], Value]
+    transpose: Callable[[Value], Value]
+
+
+class Primitive(NamedTuple):
+    """``evaluate(*arrays, **parameters)`` gives the output; ``linearize(wanted, *values, **parameters)`` the
+    output and a Linear for each argument that is wanted."""
+
+    name: str
+    evaluate: Callable[..., Any]
+    linearize: Callable[..., tuple[Value, Sequence[Linear | None]]]
+
+
+class Node:
+    """What was recorded for one Tensor: the nodes it depends on, with the derivative by each."""
+
+    __slots__ = ("__weakref__", "number", "owner", "parents")
+    counter = itertools.count()
+
+    def __init__(self, parents: tuple[tuple[Node, Linear], ...] | None, owner: object = None) -> None:
+        self.number = next(Node.counter)
+        self.parents = parents  # None once the graph was freed
+        self.owner: Callable[[], Any] | None = None if owner is None else weakref.ref(owner)
+
+
+def pull(seeds: Sequence[tuple[Node, Value]]) -> dict[Node, Value]:
+    """Cotangents of all nodes that the seeded ones depend on."""
+    cotangents: dict[Node, Value] = {}
+    heap: list[tuple[int, Node]] = []
+
+    def add(node: Node, g: Value) -> None:
+        if node in cotangents:
+            cotangents[node] = np.add(cotangents[node], g)
+        else:
+            cotangents[node] = g
+            heapq.heappush(heap, (-node.number, node))
+
+    for node, g in seeds:
+        add(node, g)
+    while heap:  # later nodes first: each is complete when its turn comes
+        _, node = heapq.heappop(heap)
+        if node.parents is None:
+            raise ValueError(
+                "backward: a part of the graph was freed by an earlier backward(): compute it again. To step a "
+                "parameter, change its data (w.data -= step), which is no part of a graph"
+            )
+        for parent, derivative in node.parents:
+            add(parent, derivative.transpose(cotangents[node]))
+    return cotangents
+
+
+def push(seeds: dict[Node, Value], outputs: Sequence[Node]) -> dict[Node, Value]:
+    """Tangents of all nodes between the seeded ones and the outputs; a node without one has tangent zero."""
+    found: set[Node] = set()
+    waiting = list(outputs)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting.extend(parent for parent, _ in node.parents or ())
+    tangents = dict(seeds)
+    for node in sorted(found, key=lambda node: node.number):
+        if node in seeds:
+            continue
+        parts = [derivative.apply(tangents[p]) for p, derivative in node.parents or () if p in tangents]
+        if parts:
+            total = parts[0]
+            for part in parts[1:]:
+                total = np.add(total, part)
+            tangents[node] = total
+    return tangents
+
+
+class new_level:  # noqa: N801  reads as the statement it is
+    """A level above all those in use on this thread, for the time of a ``with``."""
+
+    def __enter__(self) -> int:
+        levels.top = getattr(levels, "top", 0) + 1
+        return int(levels.top)
+
+    def __exit__(self, *_: object) -> None:
+        levels.top -= 1
