@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp cpp/kernels/*.inl cpp/isa/*.cpp)
 SOURCES := $(CPP) CMakeLists.txt pyproject.toml
-PY := src tests benchmarks
+PY := src tests benchmarks examples
 
 .PHONY: help demo test bench lint format clean
 help:

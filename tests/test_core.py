@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import COMPLEX, LEVELS, REALS, Case, cases, same_bits
 from cenote import primitives, reference
 from cenote.window import parse_window
 
-thorough = settings(
-    max_examples=600, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
-)
+thorough = settings(max_examples=600)
 
 # lp and smooth max go through powers, exponentials and logarithms: a few units in the last place of the double
 # that they are computed in, or half a unit of a smaller result.

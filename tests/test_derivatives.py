@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cenote as cn
@@ -17,9 +17,7 @@ from cases import Case, cases
 from cenote import primitives
 from cenote.window import parse_window
 
-some = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
-)
+some = settings(max_examples=200)
 DOUBLE = [np.dtype("d")]
 
 # Every pooling function with the options that it alone has. The functions of a window take its arguments besides.

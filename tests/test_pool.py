@@ -30,7 +30,7 @@ def fold_by_hand(case: Case, x: Any, init: Any, fn: Any) -> Any:
     return out
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(cases([np.dtype("b")]))
 def test_any_function_is_folded_in_row_major_order(case: Case) -> None:
     if np.prod(case.geometry.out_shape) * np.prod(case.arguments["window"]) > 5000:
