@@ -31,6 +31,17 @@ CENOTE_ONCE void windows_one_by_one(const Pass<C>& p, Source<C> in, Target<C> ou
         const int64_t first = first_cell(a, p.j0 + j) - p.c0;
         for (int64_t t = taps.begin; t < taps.end; ++t)
             p.rows[t - taps.begin] = ahead<C>(in, (first + t * a.d) * p.in_stride);
+        if (p.run == 1) {  // a single element, at the border of a row: not worth the call
+            using T = typename C::T;
+            const int64_t count = taps.end - taps.begin;
+            auto all = C::template empty<T>();
+            if (count) {
+                const auto found = join_many<C, T>(p.rows, 0, taps.begin, count, p.weight);
+                all = C::summed && count < taps_of(a, p.j0 + j) ? C::template combine<T>(found, all) : found;
+            }
+            C::template store<T>(ahead<C>(out, j * p.out_stride), 0, all);
+            continue;
+        }
         join_rows<C>(ahead<C>(out, j * p.out_stride), p.rows, taps.begin, taps.end - taps.begin, taps_of(a, p.j0 + j),
                      p.run, p.weight);
     }
@@ -60,10 +71,9 @@ CENOTE_ONCE void windows_in_a_row(const Pass<C>& p, Source<C> in, Target<C> out,
     const Source<C> start = ahead<C>(in, first * p.run);
     if (by_stride_2<C>(a, p.run, start.w)) {
         const Target<C> to = ahead<C>(out, whole.begin);
-        const int64_t cells = p.cells - first;
-        if (a.k == 2) return join_stride_2<C, 2>(to, start, count, cells, p.weight);
-        if (a.k == 3) return join_stride_2<C, 3>(to, start, count, cells, p.weight);
-        return join_stride_2<C, 4>(to, start, count, cells, p.weight);
+        if (a.k == 2) return join_stride_2<C, 2>(to, start, count, p.weight);
+        if (a.k == 3) return join_stride_2<C, 3>(to, start, count, p.weight);
+        return join_stride_2<C, 4>(to, start, count, p.weight);
     }
     if (a.s == 1) {
         for (int64_t t = 0; t < a.k; ++t) p.rows[t] = ahead<C>(start, t * a.d * p.run);

@@ -20,7 +20,10 @@ inline void mark_cells(T* row, int64_t n) {
 
 template <class T>
 inline void absolute(T* row, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) row[i] = row[i] < 0 || (row[i] == 0) ? T{0} - row[i] : row[i];
+    for (int64_t i = 0; i < n; ++i) {
+        if constexpr (__is_same(T, float)) row[i] = __builtin_fabsf(row[i]);
+        if constexpr (__is_same(T, double)) row[i] = __builtin_fabs(row[i]);
+    }
 }
 
 // ------------------------------------------------------------------------------ sums with a wide exponent

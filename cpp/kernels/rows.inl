@@ -153,9 +153,9 @@ CENOTE_ONCE void take_every(T* out, const T* in, int64_t n, int64_t step, int64_
 }
 
 // Windows of K cells in a row of single elements, two apart: out[i] = in[2i] ∘ … ∘ in[2i+K-1]. The even and odd
-// elements are told apart in registers. `cells` elements of `in` may be read.
+// elements are told apart in registers. Only elements of the windows are read, so that a row may end where they do.
 template <class C, int K>
-CENOTE_ONCE void join_stride_2(Target<C> out, Source<C> in, int64_t n, int64_t cells, int64_t weight) {
+CENOTE_ONCE void join_stride_2(Target<C> out, Source<C> in, int64_t n, int64_t weight) {
     using T = typename C::T;
     constexpr int wide = kVectorBytes / sizeof(T);
     using V = typename Lane<T, kVectorBytes>::V;
@@ -165,21 +165,25 @@ CENOTE_ONCE void join_stride_2(Target<C> out, Source<C> in, int64_t n, int64_t c
         reg.v = v;
         return C::template tap<V>(reg, tap * weight);
     };
-    int64_t i = 0;
-    for (; i + wide <= n && 2 * (i + wide) + (K > 2 ? 2 : 0) <= cells; i += wide) {
+    const auto vector_at = [&](int64_t i) {
         const T* p = in.v + 2 * i;
         const V low = load<V>(p), high = load<V>(p + wide);
         auto all = C::template combine<V>(cell(every_other<0>(low, high, lanes), 0),
                                           cell(every_other<1>(low, high, lanes), 1));
-        if constexpr (K > 2) {
+        if constexpr (K == 3) {  // the odd ones of a row that starts one element later, which ends where they do
+            const V third = every_other<1>(load<V>(p + 1), load<V>(p + wide + 1), lanes);
+            all = C::template combine<V>(all, cell(third, 2));
+        } else if constexpr (K == 4) {
             const V next_low = load<V>(p + 2), next_high = load<V>(p + wide + 2);
-            auto third = cell(every_other<0>(next_low, next_high, lanes), 2);
-            if constexpr (K == 4)
-                third = C::template combine<V>(third, cell(every_other<1>(next_low, next_high, lanes), 3));
-            all = C::template combine<V>(all, third);
+            const auto second = C::template combine<V>(cell(every_other<0>(next_low, next_high, lanes), 2),
+                                                       cell(every_other<1>(next_low, next_high, lanes), 3));
+            all = C::template combine<V>(all, second);
         }
         C::template store<V>(out, i, all);
-    }
+    };
+    int64_t i = 0;
+    for (; i + wide <= n; i += wide) vector_at(i);
+    if (i < n && n >= wide) return vector_at(n - wide);  // the last ones, some of them a second time
     Source<C> rows[K];
     for (; i < n; ++i) {
         for (int t = 0; t < K; ++t) rows[t] = {in.v + 2 * i + t, nullptr};
