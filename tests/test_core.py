@@ -55,7 +55,7 @@ def test_average(case: Case, omit: bool, divisor: float | None, include_pad: boo
     assert same_bits(got, reference.avg_pool(case.x, case.geometry, omit, divisor, include_pad))
 
 
-def close(got: Any, expected: Any, absolute: float) -> None:
+def check_close(got: Any, expected: Any, absolute: float) -> None:
     assert got.dtype == expected.dtype
     assert got.shape == expected.shape
     rtol = RELATIVE[expected.dtype.name]
@@ -74,7 +74,7 @@ def test_lp(case: Case, p: float, exponent: int) -> None:
         x = x * 10.0**exponent  # |x|^p would over- or underflow
     with case.setting():
         got = primitives.lp_pool(x, case.geometry, p)
-    close(got, reference.lp_pool(x, case.geometry, p), 1e-310 if x.dtype.name == "float64" else 1e-7)
+    check_close(got, reference.lp_pool(x, case.geometry, p), 1e-310 if x.dtype.name == "float64" else 1e-7)
 
 
 @thorough
@@ -88,7 +88,7 @@ def test_smooth_max(case: Case, beta: float, pad_value: float | None) -> None:
         got = primitives.smooth_max_pool(case.x, case.geometry, beta, pad_value)
     # Where the cells cancel, the error is that of the largest of them.
     rounding = 1e-6 if got.dtype.itemsize == 2 else 1e-7 if got.dtype.itemsize == 4 else 1e-14
-    close(
+    check_close(
         got, reference.smooth_max_pool(case.x, case.geometry, beta, pad_value), rounding * max(1.0, 1 / abs(beta)) * 4
     )
 
