@@ -11,7 +11,7 @@ PY := src tests benchmarks examples
 help:
 	@echo 'make demo    build, install into $(VENV) and run the demonstration'
 	@echo 'make test    build, install what the tests need and run them all'
-	@echo 'make bench   time cenote beside NumPy idioms and SciPy'
+	@echo 'make bench   time cenote beside other libraries and a copy, and write the tables of README.md'
 	@echo 'make lint    check formatting, types and style'
 	@echo 'make format  rewrite the sources in the project style'
 	@echo 'make clean   remove $(VENV) and everything that was built'
@@ -58,7 +58,7 @@ test: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	@echo '» running the benchmarks'
-	@$(BIN)/python benchmarks/run.py
+	@$(BIN)/python benchmarks/run.py --json benchmarks/results.json --readme
 
 lint: $(VENV)/.lint $(VENV)/.test
 	@echo '» checking'

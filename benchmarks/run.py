@@ -1,120 +1,154 @@
-"""Time cenote beside the idioms of NumPy and SciPy for the same work.
+"""Time cenote beside other libraries, beside a copy, and beside itself, and judge every figure by its goal.
 
-The candidates of a row run in turn, so that whatever else the machine does meets all of them; the best of the
-rounds counts, and ratios are what to read. A row on which cenote is behind is printed as behind.
+Ratios are what to read: the machine may be busy. A row on which cenote is behind is printed as behind. With --json,
+the rows that were run replace those in the file. --check times nothing: it says whether each peer does the same work,
+on little data.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
+import re
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
-from scipy import ndimage
 
 import cenote as cn
+from measure import Others, Work, copy_of, measure
+from peers import PEERS, cenote, checked, disagreement
+from processes import import_time, peak_memory, wheel_size
+from report import Result, judge, line, load, save, summary, tables, with_tables
+from rows import SECTIONS, THREADS, Row, rows
 
-Work = Callable[[], Any]
+README = Path(__file__).resolve().parent.parent / "README.md"
 
 
-def folded(x: Any, k: int, fn: Any) -> Any:
-    """k×k windows at stride k over the last two axes, as a fold over slices."""
-    out = x[..., ::k, ::k]
-    for i in range(k):
-        for j in range(k):
-            if i or j:
-                out = fn(out, x[..., i::k, j::k])
+def threaded(work: Work, threads: int) -> Work:
+    def run() -> object:
+        cn.set_num_threads(threads)
+        try:
+            return work()
+        finally:
+            cn.set_num_threads(THREADS)
+
+    return run
+
+
+def failure(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
+
+
+def timed(row: Row, rounds: int, budget: float) -> Result:
+    """A row of which the candidates take turns."""
+    case = row.case
+    assert case is not None
+    x, g = case.data(), case.cotangent() if case.mode == "vjp" else None
+    ours = cenote(case, x, g)
+    candidates: dict[str, Work] = {"cenote": ours.run}
+    refused: dict[str, str] = {}
+    expected = ours.read(ours.run())
+    for name in row.peers:
+        why: str | None
+        try:
+            peer = PEERS[name](case, x, g)
+            found = peer.read(peer.run())
+            why = disagreement(case, expected, found, peer.rounds)
+            del found
+        except Exception as error:  # whatever a peer raises, it is not the end of the others
+            why = failure(error)
+        if why is None:
+            candidates[name] = peer.run
+        else:
+            refused[name] = why
+    del expected
+    if row.base is not None:
+        candidates["base"] = cenote(row.base, row.base.data()).run
+    if row.section == "threads":
+        candidates["cenote"], candidates["one thread"] = threaded(ours.run, THREADS), threaded(ours.run, 1)
+    if any(goal.kind == "copy" for goal in row.goals):
+        candidates["copy"] = copy_of(case.bytes_moved)
+    times = measure(candidates, rounds, budget)
+    mine, copy = times.pop("cenote"), times.pop("copy", None)
+    return Result(row.section, row.name, row.mean, mine, times, copy, refused)
+
+
+def result_of(row: Row, rounds: int, budget: float) -> Result:
+    other: dict[str, Callable[[], float]] = {
+        "memory": lambda: peak_memory(row),
+        "size": wheel_size,
+        "import": lambda: import_time(max(3, rounds)),
+    }
+    kind = row.goals[0].kind
+    others, start = Others(), time.perf_counter()
+    result = Result(row.section, row.name, None, other[kind]()) if kind in other else timed(row, rounds, budget)
+    result.others_busy = others.share(time.perf_counter() - start)
+    result.verdicts = judge(row, result)
+    gc.collect()
+    return result
+
+
+def check(chosen: Sequence[Row]) -> dict[str, dict[str, str | None]]:
+    """For every row and peer: None if it does the same work on little data, else why not."""
+    out: dict[str, dict[str, str | None]] = {}
+    for row in chosen:
+        for name in row.peers:
+            assert row.case is not None
+            try:
+                found = checked(row.case, name)
+            except ImportError as error:
+                found = f"not installed: {error}"
+            except Exception as error:
+                found = failure(error)
+            out.setdefault(row.key, {})[name] = found
     return out
 
 
-def tiled(x: Any, k: int, how: str) -> Any:
-    *batch, h, w = x.shape
-    return getattr(x.reshape(*batch, h // k, k, w // k, k), how)(axis=(-3, -1))
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--section", choices=SECTIONS, action="append", help="only this part; may be given again")
+    parser.add_argument("--only", metavar="REGEX", default="", help="only rows whose section: name has this in it")
+    parser.add_argument("--rounds", type=int, default=7, help="how many turns each candidate has (7)")
+    parser.add_argument("--quick", action="store_true", help="two turns, half a second at most: to see that it runs")
+    parser.add_argument("--list", action="store_true", help="print the rows and stop")
+    parser.add_argument("--check", action="store_true", help="compare results on little data, as JSON, and stop")
+    parser.add_argument("--json", metavar="PATH", type=Path, default=Path("build/benchmarks.json"))
+    parser.add_argument("--readme", action="store_true", help="write the tables of README.md from the JSON")
+    return parser.parse_args(arguments)
 
 
-def rows() -> list[tuple[str, Work, dict[str, Work]]]:
-    rng = np.random.default_rng(0)
-    batch = rng.standard_normal((8, 64, 112, 112), dtype=np.float32)
-    photo = rng.integers(0, 256, (2048, 2048), dtype=np.uint8)
-    image = photo.astype(np.float32)
-    small = image[:512, :512]
-    volume = rng.standard_normal((4, 32, 64, 64), dtype=np.float32)
-    return [
-        (
-            "max 2×2, 8×64×112×112",
-            lambda: cn.max_pool(batch, (2, 2)),
-            {"NumPy reshape": lambda: tiled(batch, 2, "max"), "NumPy slices": lambda: folded(batch, 2, np.maximum)},
-        ),
-        (
-            "avg 2×2, 8×64×112×112",
-            lambda: cn.avg_pool(batch, (2, 2)),
-            {"NumPy reshape": lambda: tiled(batch, 2, "mean"), "NumPy slices": lambda: folded(batch, 2, np.add) / 4},
-        ),
-        (
-            "max 2×2 of uint8, 2048²",
-            lambda: cn.max_pool(photo, (2, 2)),
-            {"NumPy reshape": lambda: tiled(photo, 2, "max"), "NumPy slices": lambda: folded(photo, 2, np.maximum)},
-        ),
-        (
-            "max 9×9 stride 1, 512²",
-            lambda: cn.max_pool(small, (9, 9), stride=1),
-            {
-                "NumPy windows": lambda: sliding_window_view(small, (9, 9)).max((-1, -2)),
-                "SciPy": lambda: ndimage.maximum_filter(small, 9),
-            },
-        ),
-        (
-            "max 31×31 stride 1, 2048²",
-            lambda: cn.max_pool(image, (31, 31), stride=1),
-            {"SciPy": lambda: ndimage.maximum_filter(image, 31)},
-        ),
-        (
-            "avg 31×31 stride 1, 2048²",
-            lambda: cn.avg_pool(image, (31, 31), stride=1),
-            {"SciPy": lambda: ndimage.uniform_filter(image, 31)},
-        ),
-        (
-            "max 2×2×2, 4×32×64×64",
-            lambda: cn.max_pool(volume, (2, 2, 2)),
-            {"NumPy reshape": lambda: volume.reshape(4, 16, 2, 32, 2, 32, 2).max((2, 4, 6))},
-        ),
-    ]
-
-
-def measure(candidates: dict[str, Work], rounds: int) -> dict[str, float]:
-    """The best time of each in milliseconds, all taken in turn."""
-    best = dict.fromkeys(candidates, float("inf"))
-    for _ in range(rounds):
-        for name, work in candidates.items():
-            start = time.perf_counter()
-            work()
-            best[name] = min(best[name], 1e3 * (time.perf_counter() - start))
-    return best
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--json", type=Path, default=Path("build/benchmarks.json"), help="where the figures go")
-    options = parser.parse_args()
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parsed(arguments)
+    everything = rows()
+    chosen = [row for row in everything if not options.section or row.section in options.section]
+    chosen = [row for row in chosen if re.search(options.only, row.key)]
+    if options.list:
+        print("\n".join(row.key for row in chosen))
+        return 0
+    if options.check:
+        found = check(chosen)
+        print(json.dumps(found, indent=1, ensure_ascii=False))
+        return int(any(why for peers in found.values() for why in peers.values()))
+    cn.set_num_threads(THREADS)
     cn.show_config()
-    print(f"\n{'work':<28}{'cenote ms':>10}   ratio to each other way (above 1: cenote is ahead)")
-    table = []
-    for name, ours, others in rows():
-        times = measure({"cenote": ours, **others}, options.rounds)
-        mine = times.pop("cenote")
-        ratios = [f"{other} {ms / mine:.1f}×{'' if ms >= mine else ' BEHIND'}" for other, ms in times.items()]
-        print(f"{name:<28}{mine:>10.2f}   {', '.join(ratios)}", flush=True)
-        table.append({"work": name, "cenote": mine, **times})
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(table, indent=1))
+    rounds, budget = (2, 0.5) if options.quick else (options.rounds, 1.5)
+    results: list[Result] = []
+    for row in chosen:
+        if not results or results[-1].section != row.section:
+            print(f"\n{row.section}: {SECTIONS[row.section]}", flush=True)
+        results.append(result_of(row, rounds, budget))
+        print(line(results[-1]), flush=True)
+        save(options.json, results, everything)  # what was measured is kept when the next row is interrupted
+    print("\n" + "\n".join(summary(results)))
     print(f"\nwritten to {options.json}")
+    if options.readme:
+        text = tables(*load(options.json))
+        README.write_text(with_tables(README.read_text(encoding="utf-8"), text), encoding="utf-8")
+        print("written to README.md")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -65,7 +65,9 @@ static inline Span taps_within(const Axis& a, int64_t j, int64_t from, int64_t t
     return {begin, most(begin, end)};
 }
 
-static inline Span real_taps(const Axis& a, int64_t j) { return taps_within(a, j, 0, a.n); }
+static inline Span real_taps(const Axis& a, int64_t j) {
+    return a.lengths ? Span{0, a.lengths[j]} : taps_within(a, j, 0, a.n);  // listed cells are real
+}
 static inline Span padded_taps(const Axis& a, int64_t j) {
     return a.starts ? real_taps(a, j) : taps_within(a, j, -a.low, a.n + a.high);
 }
@@ -95,7 +97,7 @@ static inline bool is_identity(const Axis& a) { return a.k == 1 && a.s == 1 && a
 enum class Reduce : uint8_t { max, min, sum };
 
 // What happens to a cell between memory and the passes.
-enum class Prepare : uint8_t { none, absolute, drop_nan, exponential, power };
+enum class Prepare : uint8_t { none, absolute, exponential, power };
 
 // What happens to a window's total between the passes and memory.
 enum class Finish : uint8_t { none, sum, average, logarithm, root };
@@ -124,7 +126,8 @@ struct Operation {
 
 // An operation laid on memory and cut into tiles.
 struct Job : Operation {
-    bool direct;  // x can be read where it lies: the work dtype, aligned, contiguous along the rows
+    bool direct;    // x can be read where it lies: the work dtype, aligned, contiguous along the rows
+    bool scatters;  // the other way round: values of y are added to the winners' cells of x
 
     // Pooled axes from the outermost in memory to the innermost; strides in bytes of x, in elements of y.
     int rank;

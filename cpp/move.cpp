@@ -3,16 +3,17 @@
 #include <cstring>
 #include <vector>
 
+#include "cpu.hpp"
 #include "parallel.hpp"
 
 namespace cenote {
 
 namespace {
 
-struct Moving {
+struct Gathering {
     const Job& job;
-    Move direction;
-    std::vector<int64_t> distance;  // of each offset from the window's first cell, in bytes of x; small windows only
+    std::vector<int64_t> along;     // bytes from a row's first cell to the first one of each window in it
+    std::vector<int64_t> distance;  // bytes from a window's first cell to each of its cells; small windows only
 };
 
 int64_t decode(const Job& job, int64_t offset) {
@@ -22,97 +23,113 @@ int64_t decode(const Job& job, int64_t offset) {
     return bytes;
 }
 
-// One repetition: all windows over one position of the outer axes. Only one task touches its cells, so that they
-// can be added to in order.
+// A row of windows: those along the innermost axis, or the lanes of one.
 template <class T, class O>
-void move_plane(const Moving& m, int64_t task) {
-    const Job& job = m.job;
-    char* x = const_cast<char*>(job.x);
+void gather_row(const void* context, int64_t task, Arena*) {
+    const Gathering& g = *static_cast<const Gathering*>(context);
+    const Job& job = g.job;
+    const char* x = job.x;
     int64_t y = 0;
+    for (int q = (job.lanes > 1 ? job.rank : job.rank - 1) - 1; q >= 0; --q) {
+        const int64_t j = task % job.axis[q].o;
+        x += first_cell(job.axis[q], j) * job.x_stride[q];
+        y += j * job.y_stride[q];
+        task /= job.axis[q].o;
+    }
     for (int i = job.outer - 1; i >= 0; --i) {
         x += task % job.outer_size[i] * job.outer_x[i];
         y += task % job.outer_size[i] * job.outer_y[i];
         task /= job.outer_size[i];
     }
-    const bool lanes = job.lanes > 1;
-    const int depth = lanes ? job.rank : job.rank - 1, last = job.rank - 1;
-    const int64_t n = lanes ? job.lanes : job.axis[last].o;
-    T* values = reinterpret_cast<T*>(job.y);
-    const O* winners = static_cast<const O*>(job.winners);
-    const int64_t known = static_cast<int64_t>(m.distance.size());
-
-    int64_t at[kMaxDims] = {};
-    for (;;) {
-        char* row = x;
-        int64_t out = y;
-        for (int q = 0; q < depth; ++q) {
-            row += first_cell(job.axis[q], at[q]) * job.x_stride[q];
-            out += at[q] * job.y_stride[q];
+    T* values = reinterpret_cast<T*>(job.y) + y;
+    const O* winners = static_cast<const O*>(job.winners) + y;
+    const size_t n = g.along.size();
+    for (size_t i = 0; i < n; ++i) {
+        if (winners[i] == static_cast<O>(~O{0})) {
+            values[i] = T{0};
+            continue;
         }
-        for (int64_t i = 0; i < n; ++i) {
-            const O offset = winners[out + i];
-            char* cell = row + (lanes ? i * job.lane_stride : first_cell(job.axis[last], i) * job.x_stride[last]);
-            if (offset == static_cast<O>(~O{0})) {
-                if (m.direction == Move::gather) values[out + i] = T{0};
-                continue;
-            }
-            const int64_t o = static_cast<int64_t>(offset);
-            cell += o < known ? m.distance[static_cast<size_t>(o)] : decode(job, o);
-            if (m.direction == Move::gather) {
-                std::memcpy(values + out + i, cell, sizeof(T));
-            } else {
-                *reinterpret_cast<T*>(cell) += values[out + i];
-            }
-        }
-        int q = depth - 1;
-        for (; q >= 0; --q) {
-            if (++at[q] < job.axis[q].o) break;
-            at[q] = 0;
-        }
-        if (q < 0) return;
+        const int64_t offset = static_cast<int64_t>(winners[i]);
+        const int64_t bytes = g.distance.empty() ? decode(job, offset) : g.distance[static_cast<size_t>(offset)];
+        std::memcpy(values + i, x + g.along[i] + bytes, sizeof(T));
     }
 }
 
 template <class T>
-void move_planes(const Moving& m, int64_t planes, int threads) {
-    const auto each = [](auto run) {
-        return [](const void* context, int64_t task, Arena*) {
-            decltype(run)::call(*static_cast<const Moving*>(context), task);
-        };
-    };
-    struct Small {
-        static void call(const Moving& m, int64_t task) { move_plane<T, uint8_t>(m, task); }
-    };
-    struct Middle {
-        static void call(const Moving& m, int64_t task) { move_plane<T, uint16_t>(m, task); }
-    };
-    struct Large {
-        static void call(const Moving& m, int64_t task) { move_plane<T, uint32_t>(m, task); }
-    };
-    switch (m.job.report) {
-        case Report::offset8: return parallel_for(planes, threads, each(Small{}), &m);
-        case Report::offset16: return parallel_for(planes, threads, each(Middle{}), &m);
-        default: return parallel_for(planes, threads, each(Large{}), &m);
+Body gatherer(Report report) {
+    switch (report) {
+        case Report::offset8: return &gather_row<T, uint8_t>;
+        case Report::offset16: return &gather_row<T, uint16_t>;
+        default: return &gather_row<T, uint32_t>;
     }
+}
+
+// Whether the cells of all pooled axes and lanes are one piece of memory.
+bool in_one_piece(const Job& job) {
+    int64_t size = size_of(job.work);
+    if (job.lanes > 1) {
+        if (job.lane_stride != size) return false;
+        size *= job.lanes;
+    }
+    for (int q = job.rank - 1; q >= 0; --q) {
+        if (job.x_stride[q] != size) return false;
+        size *= job.axis[q].n;
+    }
+    return true;
 }
 
 }  // namespace
 
-void move(const Request& request, Move direction) {
+void gather(const Request& request) {
     Job job;
     int64_t batch;
     if (!lay_out(request, job, batch)) return;
-    Moving m{job, direction, {}};
-    if (job.window_cells <= 4096) {
-        m.distance.resize(static_cast<size_t>(job.window_cells));
-        for (int64_t i = 0; i < job.window_cells; ++i) m.distance[static_cast<size_t>(i)] = decode(job, i);
+    Gathering g{job, {}, {}};
+    const int last = job.rank - 1;
+    const bool lanes = job.lanes > 1;
+    g.along.resize(static_cast<size_t>(lanes ? job.lanes : job.axis[last].o));
+    for (size_t i = 0; i < g.along.size(); ++i) {
+        const auto j = static_cast<int64_t>(i);
+        g.along[i] = lanes ? j * job.lane_stride : first_cell(job.axis[last], j) * job.x_stride[last];
     }
-    int64_t windows = batch * job.lanes;
-    for (int q = 0; q < job.rank; ++q) windows *= job.axis[q].o;
-    if (request.work == DType::f32)
-        move_planes<float>(m, batch, threads_for(windows));
-    else
-        move_planes<double>(m, batch, threads_for(windows));
+    if (job.window_cells <= 4096) {
+        g.distance.resize(static_cast<size_t>(job.window_cells));
+        for (int64_t i = 0; i < job.window_cells; ++i) g.distance[static_cast<size_t>(i)] = decode(job, i);
+    }
+    int64_t rows = batch;
+    for (int q = 0; q < (lanes ? job.rank : last); ++q) rows *= job.axis[q].o;
+    parallel_for(rows, threads_for(rows * static_cast<int64_t>(g.along.size())),
+                 job.work == DType::f32 ? gatherer<float>(job.report) : gatherer<double>(job.report), &g);
+}
+
+void scatter(const Request& request, int64_t bytes) {
+    std::pair<Job, TaskFn> planned;
+    Job& job = planned.first;
+    int64_t batch;
+    char* x = const_cast<char*>(request.x);
+    if (!lay_out(request, job, batch)) {  // no window
+        std::memset(x, 0, static_cast<size_t>(bytes));
+        return;
+    }
+    job.scatters = true;
+    job.direct = in_one_piece(job);
+    if (!job.direct) std::memset(x, 0, static_cast<size_t>(bytes));
+    const Axis& outermost = job.axis[0];
+    const int threads = threads_for(bytes / size_of(job.work));
+    // Few planes are cut into slabs of rows. A row of windows is not cut itself, nor are listed windows.
+    const bool cuts = (job.rank > 1 || job.lanes > 1) && !outermost.starts;
+    const int64_t wanted = cuts ? most(1, ceil_div(4 * threads, batch)) : 1;
+    job.tile[0] = most(1, threads == 1 ? outermost.n : most(ceil_div(outermost.n, wanted), 2 * outermost.k));
+    if (!cuts) job.tile[0] = most(1, outermost.n);
+    job.tiles[0] = most(1, ceil_div(outermost.n, job.tile[0]));
+    planned.second = level_in_use().find_kernel(job);
+    parallel_for(
+        batch * job.tiles[0], threads,
+        [](const void* context, int64_t task, Arena* arena) {
+            const auto& [job, kernel] = *static_cast<const std::pair<Job, TaskFn>*>(context);
+            kernel(job, task, arena);
+        },
+        &planned);
 }
 
 namespace {

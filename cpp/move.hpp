@@ -5,10 +5,12 @@
 
 namespace cenote {
 
-// Between an array and the winners of its windows, which `request.winners` holds as offsets: gather the winners'
-// cells of x into y, or add y to the winners' cells of x. The dtype is float32 or float64 on both sides.
-enum class Move : uint8_t { gather, scatter };
-void move(const Request& request, Move direction);
+// Between an array and the winners of its windows, which `request.winners` holds as offsets. The dtype is float32 or
+// float64 on both sides. Forwards: the winners' cells of x, into y, 0 for a window without one.
+void gather(const Request& request);
+
+// Backwards: x, of so many bytes in one piece, is zeroed and y added to the winners' cells.
+void scatter(const Request& request, int64_t bytes);
 
 // out[plane, index[i]] = value[i] in order, for indices other than -1; items of `width` bytes.
 void put(void* out, const void* values, const int64_t* index, int64_t planes, int64_t per_plane, int64_t plane_size,

@@ -101,18 +101,32 @@ struct Work {
     }
 };
 
+// Calls often follow each other within microseconds, and waking a thread takes tens of them: look out for so long
+// before going to sleep.
+template <class F>
+void look_out(F happened) {
+    for (int i = 0; i < 1000 && !happened(); ++i) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#else
+        std::this_thread::yield();
+#endif
+    }
+}
+
 struct Pool {
     std::mutex busy;  // held by the caller whose job is running
     std::mutex m;
     std::condition_variable wake, done;
-    int threads = 0;  // started
-    int wanted = 0;   // of the current job, not yet joined by a thread
-    int running = 0;
+    int threads = 0;              // started
+    std::atomic<int> wanted{0};   // of the current job, not yet joined by a thread
+    std::atomic<int> running{0};  // both are written with `m` held
     Work* work = nullptr;
 
     void loop() {
-        std::unique_lock<std::mutex> lock(m);
         for (;;) {
+            look_out([&] { return wanted.load(std::memory_order_relaxed) > 0; });
+            std::unique_lock<std::mutex> lock(m);
             wake.wait(lock, [&] { return wanted > 0; });
             --wanted;
             ++running;
@@ -121,6 +135,7 @@ struct Pool {
             mine->help();
             lock.lock();
             if (--running == 0) done.notify_one();
+            lock.unlock();
         }
     }
 
@@ -146,6 +161,9 @@ struct Pool {
         job.help();
         std::unique_lock<std::mutex> lock(m);
         wanted = 0;  // nothing is left for a thread that has not woken up yet
+        lock.unlock();
+        look_out([&] { return running.load(std::memory_order_relaxed) == 0; });
+        lock.lock();
         done.wait(lock, [&] { return running == 0; });
         work = nullptr;
     }

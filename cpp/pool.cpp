@@ -1,6 +1,7 @@
 #include "pool.hpp"
 
 #include <cstring>
+#include <memory>
 
 #include "cpu.hpp"
 #include "parallel.hpp"
@@ -38,6 +39,19 @@ DType wide_enough(DType work, int64_t cells) {
         case DType::i32:
         case DType::u32: return DType::i64;
         default: return huge ? DType::i64 : DType::i32;
+    }
+}
+
+// Sums of small integers fit a small type, exactly, and a vector of it holds more of them.
+DType narrow_enough(DType in, DType work, int64_t cells) {
+    if (work != DType::i64 && work != DType::f64) return work;
+    switch (in) {
+        case DType::boolean:
+        case DType::i8:
+        case DType::u8: return cells <= 128 ? DType::i16 : cells <= (1 << 23) ? DType::i32 : work;
+        case DType::i16:
+        case DType::u16: return cells <= (1 << 15) ? DType::i32 : work;
+        default: return work;
     }
 }
 
@@ -81,15 +95,23 @@ void choose_tiles(Job& job, int64_t batch, int threads, int64_t cells) {
     for (;;) {
         for (int q = 0; q < job.rank; ++q) job.tile[q] = most(job.axis[q].o, 1);
         job.lane_tile = job.lanes;
-        // Lanes are free to split, down to a few cache lines.
-        while (tile_size(job) > budget && job.lane_tile * width > 1024)
-            job.lane_tile = (job.lane_tile / 2 + 15) / 16 * 16;
-        while (tile_size(job) > budget) {
+        for (int64_t size = tile_size(job); size > budget; size = tile_size(job)) {
+            // Lanes are nearly free to split, down to a few cache lines.
             int best = -1;
-            for (int q = 0; q < job.rank; ++q)
-                if (job.tile[q] > 1 && (best < 0 || cost_of_halving(job, q) < cost_of_halving(job, best))) best = q;
-            if (best < 0) break;
-            job.tile[best] = (job.tile[best] + 1) / 2;
+            const int64_t lane_bytes = job.lane_tile * width;
+            double cost = lane_bytes > 1024 ? 1.0 : lane_bytes > 256 ? 1.1 : 1e9;
+            for (int q = 0; q < job.rank; ++q) {
+                if (job.tile[q] == 1 || cost_of_halving(job, q) >= cost) continue;
+                best = q;
+                cost = cost_of_halving(job, q);
+            }
+            // Where neighbouring windows see mostly the same cells, a tile that is too large is the lesser evil.
+            if (cost > 1.4 && size < 4 * budget) break;
+            if (best < 0 && cost > 2) break;
+            if (best < 0)
+                job.lane_tile = (job.lane_tile / 2 + 15) / 16 * 16;
+            else
+                job.tile[best] = (job.tile[best] + 1) / 2;
         }
         job.tasks = batch;
         for (int q = 0; q < job.rank; ++q) {
@@ -113,6 +135,7 @@ void run_task(const void* context, int64_t task, Arena* arena) {
 
 bool lay_out(const Request& r, Job& job, int64_t& batch) {
     static_cast<Operation&>(job) = r;
+    job.scatters = false;
 
     // Which window axis lies on each array axis, and the results' strides: dense, in the order given.
     int window_axis[kMaxDims];
@@ -190,11 +213,12 @@ bool lay_out(const Request& r, Job& job, int64_t& batch) {
 
     job.window_cells = weight;
     if (job.winners) job.work = wide_enough(job.work, weight);
+    if (job.reduce == Reduce::sum && job.prepare == Prepare::none) job.work = narrow_enough(job.in, job.work, weight);
 
     const int64_t width = size_of(job.in);
     const bool same_type = job.in == job.work || (job.in == DType::boolean && job.work == DType::u8);
     job.direct = same_type && job.in != DType::boolean && !job.swap && job.prepare == Prepare::none &&
-                 !(job.omit && job.reduce == Reduce::sum) && reinterpret_cast<uintptr_t>(job.x) % width == 0 &&
+                 reinterpret_cast<uintptr_t>(job.x) % width == 0 &&
                  (job.lanes > 1 ? job.lane_stride : job.x_stride[job.rank - 1]) == width;
     for (int q = 0; q < job.rank; ++q) job.direct &= job.x_stride[q] % width == 0;
     for (int i = 0; i < job.outer; ++i) job.direct &= job.outer_x[i] % width == 0;
@@ -215,6 +239,53 @@ int64_t work_of(const Job& job, int64_t batch) {
 
 }  // namespace
 
+namespace {
+
+// Few large windows cannot be shared out as windows. One axis is then pooled first, by all threads, and the others
+// after it, which is the order of the passes of a tile: the results are the same. False when it cannot be done.
+bool run_in_two_steps(const Request& r) {
+    if (r.rank < 2 || r.winners || r.omit || r.physical_padding || r.prepare != Prepare::none) return false;
+    int64_t window = 1;
+    for (int w = 0; w < r.rank; ++w) {  // with counts that differ an average needs to know all axes
+        const Axis& a = r.axis[w];
+        if (a.starts || a.low > 0 || (a.o - 1) * a.s + (a.k - 1) * a.d >= a.n) return false;
+        window *= a.k;
+    }
+    Request one = r, rest = r;
+    const int first = r.reduce == Reduce::sum ? 0 : r.rank - 1;
+    one.rank = 1;
+    one.axis[0] = r.axis[first];
+    one.position[0] = r.position[first];
+    one.out = r.work;
+    if (r.reduce == Reduce::sum) one.finish = Finish::sum;
+    rest.rank = 0;
+    for (int w = 0; w < r.rank; ++w) {
+        if (w == first) continue;
+        rest.axis[rest.rank] = r.axis[w];
+        rest.position[rest.rank++] = r.position[w];
+    }
+    rest.in = r.work;
+    rest.swap = false;
+    if (r.finish == Finish::average && !r.by_divisor) {
+        rest.by_divisor = true;
+        rest.divisor = static_cast<double>(window);
+    }
+    rest.shape[r.position[first]] = r.axis[first].o;
+    int64_t bytes = size_of(r.work);
+    for (int i = r.ndim - 1; i >= 0; --i) {
+        rest.stride[r.order[i]] = bytes;
+        bytes *= rest.shape[r.order[i]];
+    }
+    const std::unique_ptr<char[]> between(new char[static_cast<size_t>(bytes)]);
+    one.y = between.get();
+    rest.x = between.get();
+    run(one);
+    run(rest);
+    return true;
+}
+
+}  // namespace
+
 int threads_for(int64_t cells) { return static_cast<int>(least(num_threads(), most(1, cells / grain_cells))); }
 
 void set_limits(int64_t bytes_per_tile, int64_t cells_per_thread) {
@@ -230,6 +301,7 @@ void run(const Request& r) {
     const int64_t cells = work_of(job, batch);
     const int threads = threads_for(cells);
     choose_tiles(job, batch, threads, cells);
+    if (job.tasks < threads && run_in_two_steps(r)) return;
     planned.second = level_in_use().find_kernel(job);
     parallel_for(job.tasks, threads, &run_task, &planned);
 }

@@ -17,20 +17,36 @@
 
 namespace CENOTE_NS {
 
+// Local to this unit: what is called once only is then put where it is called.
+namespace {
+
 constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
+// In the order in which they need each other.
 #include "vec.inl"
 
 #include "math.inl"
 
 #include "cells.inl"
+
 #include "convert.inl"
+
 #include "prepare.inl"
+
 #include "rows.inl"
+
+#include "lines.inl"
 
 #include "pass.inl"
 
 #include "tile.inl"
+
+#include "winners.inl"
+
+#include "scatter.inl"
+
+#include "single.inl"
+
 #include "total.inl"
 
 template <class T, bool Largest, bool Omit>
@@ -52,14 +68,20 @@ TaskFn pick_kernel(const Job& job) {
     }
 }
 
+}  // namespace
+
 TaskFn find_kernel(const Job& job) {
+    if (job.scatters) return job.work == DType::f32 ? scatter_kernel<float>(job) : scatter_kernel<double>(job);
     if (job.reduce == Reduce::max) return pick_kernel<true>(job);
     if (job.reduce == Reduce::min) return pick_kernel<false>(job);
     if (job.prepare == Prepare::exponential || job.prepare == Prepare::power) return &wide_sum_tile;
+    const bool average = job.finish == Finish::average;
     switch (job.work) {
-        case DType::f32: return &sum_tile<float>;
-        case DType::f64: return &sum_tile<double>;
-        case DType::i64: return &sum_tile<uint64_t>;  // integers wrap: in C++ only unsigned ones may
+        case DType::f32: return job.omit ? &sum_tile<SumValid<float>, float> : &sum_tile<Sum<float>, float>;
+        case DType::f64: return job.omit ? &sum_tile<SumValid<double>, double> : &sum_tile<Sum<double>, double>;
+        case DType::i64: return &sum_tile<Sum<uint64_t>, uint64_t>;  // integers wrap: in C++ only unsigned ones may
+        case DType::i32: return average ? &sum_tile<Sum<int32_t>, double> : &sum_tile<Sum<int32_t>, int64_t>;
+        case DType::i16: return average ? &sum_tile<Sum<int16_t>, double> : &sum_tile<Sum<int16_t>, int64_t>;
         default: return nullptr;
     }
 }

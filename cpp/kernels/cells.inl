@@ -1,14 +1,48 @@
 // What a pass holds per window and how two of them join.
 //
-// A cell has one or two planes (v and w) and says: how it is read, what tap t of a window makes of it, how an
-// earlier and a later one combine, and what stands for no cell at all. `combine` must be associative for the
-// cells that are not summed; it need not be commutative, and is always called with the earlier cell first.
+// A cell has one or two planes (v and w) and says: what a number that comes from memory is as a cell (`fresh`: there
+// is no second plane before the first pass), what tap t of a window makes of it, how an earlier and a later one
+// combine, and what stands for no cell at all: `empty`, or before the first pass the number `absent`. `combine` must
+// be associative for the cells that are not summed; it need not be commutative, and is always called with the
+// earlier cell first.
 
-template <class T_, class U_>
+// Where cells lie. With one plane it is one pointer: two of them would travel through memory, where reading them
+// together right after they were written apart costs more than a short row.
+template <class T, class U, bool Two>
 struct Row {
-    T_* v;
-    U_* w;
+    T* v;
+    U* w;
+    Row() = default;
+    Row(T* values, U* others) : v(values), w(others) {}
 };
+template <class T, class U>
+struct Row<T, U, false> {
+    T* v;
+    static constexpr U* w = nullptr;
+    Row() = default;
+    Row(T* values, U*) : v(values) {}
+};
+template <class C>
+using Source = Row<const typename C::T, const typename C::U, C::two_planes>;
+template <class C>
+using Target = Row<typename C::T, typename C::U, C::two_planes>;
+
+template <class C, class V>
+using RegOf = typename C::template Reg<V>;
+
+template <class C, class V>
+inline RegOf<C, V> load_cell(Source<C> row, int64_t i) {
+    if constexpr (C::two_planes) {
+        using W = typename Beside<V, typename C::U>::type;
+        if (row.w) return {load<V>(row.v + i), load<W>(row.w + i)};
+    }
+    return C::fresh(load<V>(row.v + i));
+}
+template <class C, class V>
+inline void store_cell(Target<C> row, int64_t i, RegOf<C, V> r) {
+    store(row.v + i, r.v);
+    if constexpr (C::two_planes) store(row.w + i, r.w);
+}
 
 // The largest or smallest cell. The first of equal cells stays, with its own bits: of -0.0 and +0.0 too.
 template <class T_, bool Largest, bool Omit>
@@ -22,25 +56,21 @@ struct Pick {
         V v;
     };
 
-    // Whether the later cell b takes the place of a.
-    template <class V>
-    static auto beats(V b, V a) {
+    // x if the cell a stays before the later cell b, otherwise y.
+    template <class V, class X>
+    static X choose(V a, V b, X x, X y) {
         if constexpr (!Limits<T>::has_nan) {
-            return Largest ? b > a : b < a;
+            return (Largest ? b > a : b < a) ? y : x;
         } else if constexpr (Omit) {  // a NaN gives way to anything
-            return (Largest ? b > a : b < a) | (a != a);
+            return ((Largest ? b > a : b < a) | (a != a)) ? y : x;
         } else {  // a NaN takes the place of anything but a NaN
-            return negate(Largest ? b <= a : b >= a) & (a == a);
+            return ((Largest ? b <= a : b >= a) | (a != a)) ? x : y;
         }
     }
 
     template <class V>
-    static Reg<V> load(Row<const T, const U> row, int64_t i) {
-        return {CENOTE_NS::load<V>(row.v + i)};
-    }
-    template <class V>
-    static void store(Row<T, U> row, int64_t i, Reg<V> r) {
-        CENOTE_NS::store(row.v + i, r.v);
+    static Reg<V> fresh(V v) {
+        return {v};
     }
     template <class V>
     static Reg<V> tap(Reg<V> r, int64_t) {
@@ -48,19 +78,20 @@ struct Pick {
     }
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
-        return {beats(b.v, a.v) ? b.v : a.v};
+        return {choose(a.v, b.v, a.v, b.v)};
     }
-    static constexpr T nothing() {
+    static constexpr T absent() {
         if constexpr (Limits<T>::has_nan && Omit) return Limits<T>::nan;
         return Largest ? Limits<T>::low : Limits<T>::high;
     }
     template <class V>
     static Reg<V> empty() {
-        return {splat<V>(nothing())};
+        return {splat<V>(absent())};
     }
 };
 
-// The same with the winner's offset in the window carried along in lanes of the same width.
+// The same with the winner's offset in the window carried along in lanes of the same width. Padding that is laid out
+// as cells ties with real cells of the same value; whoever reads the offsets puts that right (pick_at_tile).
 template <class T_, bool Largest, bool Omit>
 struct PickAt {
     using T = T_;
@@ -77,13 +108,8 @@ struct PickAt {
     };
 
     template <class V>
-    static Reg<V> load(Row<const T, const U> row, int64_t i) {
-        return {CENOTE_NS::load<V>(row.v + i), row.w ? CENOTE_NS::load<W<V>>(row.w + i) : splat<W<V>>(U{0})};
-    }
-    template <class V>
-    static void store(Row<T, U> row, int64_t i, Reg<V> r) {
-        CENOTE_NS::store(row.v + i, r.v);
-        CENOTE_NS::store(row.w + i, r.w);
+    static Reg<V> fresh(V v) {
+        return {v, splat<W<V>>(U{0})};
     }
     template <class V>
     static Reg<V> tap(Reg<V> r, int64_t offset) {
@@ -91,12 +117,12 @@ struct PickAt {
     }
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
-        const auto take = Value::beats(b.v, a.v);
-        return {take ? b.v : a.v, take ? b.w : a.w};
+        return {Value::choose(a.v, b.v, a.v, b.v), Value::choose(a.v, b.v, a.w, b.w)};
     }
+    static constexpr T absent() { return Value::absent(); }
     template <class V>
     static Reg<V> empty() {
-        return {splat<V>(Value::nothing()), splat<W<V>>(U{0})};
+        return fresh(splat<V>(absent()));
     }
 };
 
@@ -112,12 +138,8 @@ struct Sum {
     };
 
     template <class V>
-    static Reg<V> load(Row<const T, const U> row, int64_t i) {
-        return {CENOTE_NS::load<V>(row.v + i)};
-    }
-    template <class V>
-    static void store(Row<T, U> row, int64_t i, Reg<V> r) {
-        CENOTE_NS::store(row.v + i, r.v);
+    static Reg<V> fresh(V v) {
+        return {v};
     }
     template <class V>
     static Reg<V> tap(Reg<V> r, int64_t) {
@@ -125,12 +147,46 @@ struct Sum {
     }
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
-        return {a.v + b.v};
+        return {V(a.v + b.v)};
     }
-    static constexpr T nothing() { return T{0}; }
+    static constexpr T absent() { return T{0}; }
     template <class V>
     static Reg<V> empty() {
         return {splat<V>(T{0})};
+    }
+};
+
+// A sum that leaves NaN out, and how many cells are in it.
+template <class T_>
+struct SumValid {
+    using T = T_;
+    using U = Unsigned<T_>;
+    static constexpr bool two_planes = true, summed = true;
+
+    template <class V>
+    using W = typename Beside<V, U>::type;
+    template <class V>
+    struct Reg {
+        V v;
+        W<V> w;
+    };
+
+    template <class V>
+    static Reg<V> fresh(V v) {
+        return {v == v ? v : splat<V>(T{0}), v == v ? splat<W<V>>(U{1}) : splat<W<V>>(U{0})};
+    }
+    template <class V>
+    static Reg<V> tap(Reg<V> r, int64_t) {
+        return r;
+    }
+    template <class V>
+    static Reg<V> combine(Reg<V> a, Reg<V> b) {
+        return {V(a.v + b.v), W<V>(a.w + b.w)};
+    }
+    static constexpr T absent() { return Limits<T>::nan; }
+    template <class V>
+    static Reg<V> empty() {
+        return {splat<V>(T{0}), splat<W<V>>(U{0})};
     }
 };
 
@@ -148,13 +204,8 @@ struct WideSum {
     };
 
     template <class V>
-    static Reg<V> load(Row<const T, const U> row, int64_t i) {
-        return {CENOTE_NS::load<V>(row.v + i), CENOTE_NS::load<V>(row.w + i)};
-    }
-    template <class V>
-    static void store(Row<T, U> row, int64_t i, Reg<V> r) {
-        CENOTE_NS::store(row.v + i, r.v);
-        CENOTE_NS::store(row.w + i, r.w);
+    static Reg<V> fresh(V v) {
+        return {v, V{}};
     }
     template <class V>
     static Reg<V> tap(Reg<V> r, int64_t) {
@@ -165,6 +216,7 @@ struct WideSum {
         const V w = a.w > b.w ? a.w : b.w;
         return {a.v * power_of_two(V((a.w - w) * 4.0)) + b.v * power_of_two(V((b.w - w) * 4.0)), w};
     }
+    static constexpr double absent() { return 0; }
     template <class V>
     static Reg<V> empty() {
         return {splat<V>(0.0), splat<V>(nowhere)};

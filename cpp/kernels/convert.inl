@@ -66,10 +66,12 @@ inline T from_storage(S value) {
 template <class S, class T>
 constexpr bool widens() {
     if (__is_same(S, T) || __is_same(T, double)) return true;
-    if (__is_same(S, Bool)) return __is_same(T, uint8_t) || __is_same(T, int64_t) || __is_same(T, uint64_t);
+    if (__is_same(S, Bool))
+        return __is_same(T, uint8_t) || (Limits<T>::low < 0 && sizeof(T) > 1) || __is_same(T, uint64_t);
     if (__is_same(S, Half) || __is_same(S, Brain)) return __is_same(T, float);
     if (__is_same(S, float) || __is_same(S, double)) return false;
-    return __is_same(T, int64_t) || __is_same(T, uint64_t) || (__is_same(T, int32_t) && sizeof(S) < 4);
+    // Only the signed type of each size is used for wider work, but for uint64.
+    return __is_same(T, uint64_t) || (Limits<T>::low < 0 && sizeof(S) < sizeof(T)) || __is_same(T, int64_t);
 }
 
 template <class S>

@@ -1,23 +1,5 @@
 // What happens to rows of cells before the passes, and to rows of totals after them.
 
-// NaN cells as zero; how many there were.
-template <class T>
-inline int64_t drop_nan(T* row, int64_t n) {
-    int64_t dropped = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        const bool nan = row[i] != row[i];
-        dropped += nan;
-        row[i] = nan ? T{0} : row[i];
-    }
-    return dropped;
-}
-
-// 1 for a cell, 0 for NaN.
-template <class T>
-inline void mark_cells(T* row, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) row[i] = row[i] != row[i] ? T{0} : T{1};
-}
-
 template <class T>
 inline void absolute(T* row, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
@@ -205,7 +187,15 @@ inline void finish_wide(const Job& job, double* v, const double* w, int64_t n) {
             return;
         }
         for (int64_t i = 0; i < n; ++i) v[i] = log_total(v[i], w[i]) / job.beta;
-    } else {
+    } else if (w || job.power == 1.0 || job.power == 2.0) {
         for (int64_t i = 0; i < n; ++i) v[i] = root_total(v[i], w ? w[i] : 0.0, job.power);
+    } else {
+        for_lanes<double>(n, [&](auto lane, int64_t i) {  // the same for plain totals, which are moderate or zero
+            using V = typename decltype(lane)::V;
+            const V total = load<V>(v + i), safe = total > 0.0 ? total : splat<V>(1.0);
+            V f, e;
+            exp_parts(V(log_parts(safe, V{}) / job.power), f, e);
+            store(v + i, total > 0.0 ? scale(f, e) : total);
+        });
     }
 }

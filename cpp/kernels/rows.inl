@@ -1,11 +1,6 @@
 // Reductions over a list of rows: element i of the result joins element i of every row.
 
 template <class C>
-using Source = Row<const typename C::T, const typename C::U>;
-template <class C>
-using Target = Row<typename C::T, typename C::U>;
-
-template <class C>
 inline Source<C> ahead(Source<C> row, int64_t by) {
     return {row.v + by, row.w ? row.w + by : nullptr};
 }
@@ -21,13 +16,13 @@ inline Source<C> readable(Target<C> row) {
 // K rows joined as one tree: the largest power of two by halves, then the rest. It is the definition of the
 // order of a sum (reference.py, tree_sum), and any order will do for a maximum.
 template <class C, class V, int K>
-inline typename C::template Reg<V> join(const Source<C>* rows, int64_t i, int64_t tap, int64_t weight) {
+inline RegOf<C, V> join(const Source<C>* rows, int64_t i, int64_t tap, int64_t weight) {
     if constexpr (K == 1) {
-        return C::template tap<V>(C::template load<V>(*rows, i), tap * weight);
+        return C::tap(load_cell<C, V>(*rows, i), tap * weight);
     } else {
         constexpr int half = K > 4 ? 4 : K > 2 ? 2 : 1;
-        return C::template combine<V>(join<C, V, half>(rows, i, tap, weight),
-                                      join<C, V, K - half>(rows + half, i, tap + half, weight));
+        return C::combine(join<C, V, half>(rows, i, tap, weight),
+                          join<C, V, K - half>(rows + half, i, tap + half, weight));
     }
 }
 
@@ -35,24 +30,22 @@ inline typename C::template Reg<V> join(const Source<C>* rows, int64_t i, int64_
 // subtrees of the same tree. Taps that are missing leave their sibling as it is: adding zero would not change
 // it, but for the sign of a zero total, which the caller sees to.
 template <class C, class V>
-inline typename C::template Reg<V> join_many(const Source<C>* rows, int64_t i, int64_t begin, int64_t count,
-                                             int64_t weight) {
-    using Reg = typename C::template Reg<V>;
+inline RegOf<C, V> join_many(const Source<C>* rows, int64_t i, int64_t begin, int64_t count, int64_t weight) {
+    using Reg = RegOf<C, V>;
     if constexpr (!C::summed) {
-        Reg all = C::template tap<V>(C::template load<V>(rows[0], i), begin * weight);
+        Reg all = C::tap(load_cell<C, V>(rows[0], i), begin * weight);
         for (int64_t t = 1; t < count; ++t)
-            all =
-                C::template combine<V>(all, C::template tap<V>(C::template load<V>(rows[t], i), (begin + t) * weight));
+            all = C::combine(all, C::tap(load_cell<C, V>(rows[t], i), (begin + t) * weight));
         return all;
     } else {
         Reg pending[64];
         uint64_t held = 0;
         for (int64_t t = begin; t < begin + count; ++t) {
-            Reg part = C::template load<V>(rows[t - begin], i);
+            Reg part = load_cell<C, V>(rows[t - begin], i);
             int level = 0;
             for (; t >> level & 1; ++level) {
                 if (held >> level & 1) {
-                    part = C::template combine<V>(pending[level], part);
+                    part = C::combine(pending[level], part);
                     held &= ~(uint64_t{1} << level);
                 }
             }
@@ -61,8 +54,7 @@ inline typename C::template Reg<V> join_many(const Source<C>* rows, int64_t i, i
         }
         int level = __builtin_ctzll(held);
         Reg all = pending[level];
-        for (held &= held - 1; held; held &= held - 1)
-            all = C::template combine<V>(pending[__builtin_ctzll(held)], all);
+        for (held &= held - 1; held; held &= held - 1) all = C::combine(pending[__builtin_ctzll(held)], all);
         return all;
     }
 }
@@ -71,15 +63,17 @@ template <class C>
 CENOTE_ONCE void fill_empty(Target<C> out, int64_t n) {
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        C::template store<V>(out, i, C::template empty<V>());
+        store_cell<C, V>(out, i, C::template empty<V>());
     });
 }
 
 template <class C, int K>
 inline void join_rows_of(Target<C> out, const Source<C>* rows, int64_t begin, int64_t n, int64_t weight) {
+    Source<C> held[K];  // in registers: what is stored through `out` might change `rows`, for all the compiler knows
+    for (int t = 0; t < K; ++t) held[t] = rows[t];
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        C::template store<V>(out, i, join<C, V, K>(rows, i, begin, weight));
+        store_cell<C, V>(out, i, join<C, V, K>(held, i, begin, weight));
     });
 }
 
@@ -110,23 +104,34 @@ CENOTE_ONCE void join_rows(Target<C> out, const Source<C>* rows, int64_t begin, 
         auto all = join_many<C, V>(rows, i, begin, count, weight);
         // Padded cells are +0.0: with one of them in it, a total of zero is never -0.0.
         if constexpr (C::summed)
-            if (!whole) all = C::template combine<V>(all, C::template empty<V>());
-        C::template store<V>(out, i, all);
+            if (!whole) all = C::combine(all, C::template empty<V>());
+        store_cell<C, V>(out, i, all);
     });
 }
 
-// out[i] = a[i] ∘ b[i]. In place (out is a, b lies ahead of it) is allowed: i only grows.
+// out[i] = a[i] ∘ b[i], where b is `offset` further on in the window. In place (out is a, b lies ahead of it; or out
+// is b) is allowed: i only grows.
 template <class C>
-CENOTE_ONCE void join_two(Target<C> out, Source<C> a, Source<C> b, int64_t n) {
+CENOTE_ONCE void join_two(Target<C> out, Source<C> a, Source<C> b, int64_t n, int64_t offset) {
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        C::template store<V>(out, i, C::template combine<V>(C::template load<V>(a, i), C::template load<V>(b, i)));
+        store_cell<C, V>(out, i, C::combine(load_cell<C, V>(a, i), C::tap(load_cell<C, V>(b, i), offset)));
     });
 }
 
 template <class T>
 inline void copy_row(T* out, const T* in, int64_t n) {
     __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
+}
+
+// Cells as they are; the second plane is made up where there is none yet.
+template <class C>
+inline void copy_cells(Target<C> out, Source<C> in, int64_t n) {
+    if constexpr (C::two_planes) {
+        if (!in.w) return join_rows_of<C, 1>(out, &in, 0, n, 0);
+        copy_row(out.w, in.w, n);
+    }
+    copy_row(out.v, in.v, n);
 }
 
 // Every `step`-th group of `group` elements, from the first: out[i] = in[i·step] for i < n.
@@ -152,41 +157,53 @@ CENOTE_ONCE void take_every(T* out, const T* in, int64_t n, int64_t step, int64_
         for (int64_t g = 0; g < group; ++g) out[i * group + g] = in[i * step * group + g];
 }
 
+// The cells at, at+2, at+4, … of a row (Odd: at+1, at+3, …), in the order of alternate().
+template <class C, bool Odd, int Bytes>
+inline auto every_other(Source<C> in, int64_t at, int64_t offset) {
+    using T = typename C::T;
+    using U = typename C::U;
+    using V = typename Lane<T, Bytes>::V;
+    constexpr int wide = Lane<T, Bytes>::count;
+    const V v = alternate<Odd, T, Bytes>(load<V>(in.v + at), load<V>(in.v + at + wide));
+    if constexpr (C::two_planes) {
+        using W = typename Beside<V, U>::type;
+        if (in.w) {
+            const W w = alternate<Odd, U, Bytes>(load<W>(in.w + at), load<W>(in.w + at + wide));
+            return C::tap(RegOf<C, V>{v, w}, offset);
+        }
+    }
+    return C::tap(C::fresh(v), offset);
+}
+
 // Windows of K cells in a row of single elements, two apart: out[i] = in[2i] ∘ … ∘ in[2i+K-1]. The even and odd
 // elements are told apart in registers. Only elements of the windows are read, so that a row may end where they do.
+template <class C, int K, int Bytes>
+inline void stride_2_at(Target<C> out, Source<C> in, int64_t i, int64_t weight) {
+    using V = typename Lane<typename C::T, Bytes>::V;
+    auto all = C::combine(every_other<C, false, Bytes>(in, 2 * i, 0), every_other<C, true, Bytes>(in, 2 * i, weight));
+    // The third ones are the odd ones of a row that starts one element later, which ends where they do.
+    if constexpr (K == 3) all = C::combine(all, every_other<C, true, Bytes>(in, 2 * i + 1, 2 * weight));
+    if constexpr (K == 4)
+        all = C::combine(all, C::combine(every_other<C, false, Bytes>(in, 2 * i + 2, 2 * weight),
+                                         every_other<C, true, Bytes>(in, 2 * i + 2, 3 * weight)));
+    all.v = settle<Bytes>(all.v);
+    if constexpr (C::two_planes) all.w = settle<Bytes>(all.w);
+    store_cell<C, V>(out, i, all);
+}
+
 template <class C, int K>
 CENOTE_ONCE void join_stride_2(Target<C> out, Source<C> in, int64_t n, int64_t weight) {
     using T = typename C::T;
-    constexpr int wide = kVectorBytes / sizeof(T);
-    using V = typename Lane<T, kVectorBytes>::V;
-    const typename MakeSeq<wide>::type lanes;
-    const auto cell = [&](V v, int64_t tap) {
-        typename C::template Reg<V> reg{};
-        reg.v = v;
-        return C::template tap<V>(reg, tap * weight);
-    };
-    const auto vector_at = [&](int64_t i) {
-        const T* p = in.v + 2 * i;
-        const V low = load<V>(p), high = load<V>(p + wide);
-        auto all = C::template combine<V>(cell(every_other<0>(low, high, lanes), 0),
-                                          cell(every_other<1>(low, high, lanes), 1));
-        if constexpr (K == 3) {  // the odd ones of a row that starts one element later, which ends where they do
-            const V third = every_other<1>(load<V>(p + 1), load<V>(p + wide + 1), lanes);
-            all = C::template combine<V>(all, cell(third, 2));
-        } else if constexpr (K == 4) {
-            const V next_low = load<V>(p + 2), next_high = load<V>(p + wide + 2);
-            const auto second = C::template combine<V>(cell(every_other<0>(next_low, next_high, lanes), 2),
-                                                       cell(every_other<1>(next_low, next_high, lanes), 3));
-            all = C::template combine<V>(all, second);
-        }
-        C::template store<V>(out, i, all);
-    };
+    constexpr int wide = kVectorBytes / sizeof(T), narrow = 16 / sizeof(T);
     int64_t i = 0;
-    for (; i + wide <= n; i += wide) vector_at(i);
-    if (i < n && n >= wide) return vector_at(n - wide);  // the last ones, some of them a second time
+    for (; i + wide <= n; i += wide) stride_2_at<C, K, kVectorBytes>(out, in, i, weight);
+    // The last ones, some of them a second time.
+    if (i < n && n >= wide) return stride_2_at<C, K, kVectorBytes>(out, in, n - wide, weight);
+    for (; i + narrow <= n; i += narrow) stride_2_at<C, K, 16>(out, in, i, weight);
+    if (i < n && n >= narrow) return stride_2_at<C, K, 16>(out, in, n - narrow, weight);
     Source<C> rows[K];
     for (; i < n; ++i) {
-        for (int t = 0; t < K; ++t) rows[t] = {in.v + 2 * i + t, nullptr};
-        C::template store<T>(out, i, join<C, T, K>(rows, 0, 0, weight));
+        for (int t = 0; t < K; ++t) rows[t] = ahead<C>(in, 2 * i + t);
+        store_cell<C, T>(out, i, join<C, T, K>(rows, 0, 0, weight));
     }
 }

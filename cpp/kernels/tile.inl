@@ -32,11 +32,6 @@ inline Box locate(const Job& job, int64_t task) {
     return b;
 }
 
-template <class T>
-inline T* take(Arena* arena, int64_t n) {
-    return static_cast<T*>(arena_take(arena, n * static_cast<int64_t>(sizeof(T))));
-}
-
 // Dense strides for a tile; the number of its elements.
 inline int64_t dense(int rank, const int64_t* extent, int64_t lanes, int64_t* stride) {
     int64_t size = lanes;
@@ -133,8 +128,7 @@ CENOTE_ONCE View<C> run_passes(const Job& job, const Box& b, View<C> in, const V
             out = *last;
         } else {
             const int64_t size = dense(job.rank, extent, b.lanes, out.stride);
-            out.base = {take<typename C::T>(arena, size), nullptr};
-            if constexpr (C::two_planes) out.base.w = take<typename C::U>(arena, size);
+            out.base = take_cells<C>(arena, size, true);
         }
         extent[q] = before;
         run_pass<C>(job.axis[q], q, job.rank, extent, b.lanes, b.j0[q], b.count[q], b.c0[q], in, out, job.weight[q],
@@ -168,15 +162,24 @@ CENOTE_ONCE View<C> brought_in(const Job& job, const Box& b, Arena* arena) {
     return view;
 }
 
+// y itself, where it is of the work dtype.
+template <class C>
+inline View<C> result_view(const Job& job, const Box& b) {
+    View<C> view;
+    for (int q = 0; q < job.rank; ++q) view.stride[q] = job.y_stride[q];
+    view.base = {reinterpret_cast<typename C::T*>(job.y) + b.y, nullptr};
+    return view;
+}
+
 // f(at, offset in the view, element of y, n) for every row of results.
-template <class C, class F>
-inline void for_result_rows(const Job& job, const Box& b, const View<C>& totals, F f) {
+template <class F>
+inline void for_result_rows(const Job& job, const Box& b, const int64_t* stride, F f) {
     const int depth = row_depth(job);
     const int64_t n = rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1];
     for_rows(depth, b.count, [&](const int64_t* at) {
         int64_t offset = 0, y = b.y;
         for (int q = 0; q < depth; ++q) {
-            offset += at[q] * totals.stride[q];
+            offset += at[q] * stride[q];
             y += at[q] * job.y_stride[q];
         }
         f(at, offset, y, n);
@@ -185,99 +188,23 @@ inline void for_result_rows(const Job& job, const Box& b, const View<C>& totals,
 
 // ------------------------------------------------------------------------------------------------ max and min
 
+inline bool has_pass(const Job& job) {
+    for (int q = 0; q < job.rank; ++q)
+        if (!is_identity(job.axis[q])) return true;
+    return false;
+}
+
 template <class C>
 inline void pick_tile(const Job& job, int64_t task, Arena* arena) {
-    using T = typename C::T;
     const Box b = locate(job, task);
-    View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
-    bool any_pass = false;
-    for (int q = 0; q < job.rank; ++q) any_pass |= !is_identity(job.axis[q]);
-    if (any_pass && job.out == job.work && job.out != DType::boolean) {
-        View<C> out;
-        for (int q = 0; q < job.rank; ++q) out.stride[q] = job.y_stride[q];
-        out.base = {reinterpret_cast<T*>(job.y) + b.y, nullptr};
-        run_passes<C>(job, b, in, &out, arena);
+    const View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
+    if (has_pass(job) && job.out == job.work && job.out != DType::boolean) {
+        const View<C> y = result_view<C>(job, b);
+        run_passes<C>(job, b, in, &y, arena);
         return;
     }
     const View<C> totals = run_passes<C>(job, b, in, nullptr, arena);
-    for_result_rows<C>(job, b, totals, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
+    for_result_rows(job, b, totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
         store_row(job.out, job.y + y * size_of(job.out), totals.base.v + offset, n);
-    });
-}
-
-// From an offset in the window to the distance, in the flat index, from the window's first cell.
-struct Taps {
-    const Job& job;
-    int64_t* table;  // for small windows
-    int64_t size;
-
-    int64_t decode(int64_t offset) const {
-        int64_t distance = 0;
-        for (int q = 0; q < job.rank; ++q)
-            distance += offset / job.weight[q] % job.axis[q].k * job.axis[q].d * job.plane[q];
-        return distance;
-    }
-    int64_t operator()(int64_t offset) const { return offset < size ? table[offset] : decode(offset); }
-};
-
-inline Taps tap_table(const Job& job, Arena* arena) {
-    int64_t cells = 1;
-    for (int q = 0; q < job.rank; ++q) cells = cells > 4096 ? cells : cells * job.axis[q].k;
-    Taps taps{job, nullptr, cells > 4096 ? 0 : cells};
-    if (taps.size) {
-        taps.table = take<int64_t>(arena, taps.size);
-        for (int64_t i = 0; i < taps.size; ++i) taps.table[i] = taps.decode(i);
-    }
-    return taps;
-}
-
-template <class C>
-inline void pick_at_tile(const Job& job, int64_t task, Arena* arena) {
-    using T = typename C::T;
-    using U = typename C::U;
-    const Box b = locate(job, task);
-    View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
-    const View<C> totals = run_passes<C>(job, b, in, nullptr, arena);
-    const Taps taps = tap_table(job, arena);
-
-    // Of each window along the rows: the flat index of its first cell, or kEmpty when it has no real one.
-    constexpr int64_t kEmpty = INT64_MIN;
-    const bool lanes = rows_are_lanes(job);
-    const int depth = row_depth(job);
-    const auto start = [&](int q, int64_t j) {
-        const Span real = real_taps(job.axis[q], b.j0[q] + j);
-        return real.begin == real.end ? kEmpty : first_cell(job.axis[q], b.j0[q] + j) * job.plane[q];
-    };
-    int64_t* along = nullptr;
-    if (!lanes) {
-        along = take<int64_t>(arena, b.count[job.rank - 1]);
-        for (int64_t j = 0; j < b.count[job.rank - 1]; ++j) along[j] = start(job.rank - 1, j);
-    }
-    for_result_rows<C>(job, b, totals, [&](const int64_t* at, int64_t offset, int64_t y, int64_t n) {
-        const T* v = totals.base.v + offset;
-        const U* w = totals.base.w ? totals.base.w + offset : nullptr;
-        store_row(job.out, job.y + y * size_of(job.out), v, n);
-        int64_t base = 0;
-        bool empty = false;
-        for (int q = 0; q < depth; ++q) {
-            const int64_t first = start(q, at[q]);
-            empty |= first == kEmpty;
-            base += empty ? 0 : first;
-        }
-        const auto none = [&](int64_t i) {
-            return empty || (along && along[i] == kEmpty) || (job.omit && v[i] != v[i]);
-        };
-        const auto write = [&]<class O>(O* out) {  // offsets in the window
-            for (int64_t i = 0; i < n; ++i) out[y + i] = none(i) ? static_cast<O>(~O{0}) : static_cast<O>(w ? w[i] : 0);
-        };
-        switch (job.report) {
-            case Report::offset8: return write(static_cast<uint8_t*>(job.winners));
-            case Report::offset16: return write(static_cast<uint16_t*>(job.winners));
-            case Report::offset32: return write(static_cast<uint32_t*>(job.winners));
-            case Report::index: break;
-        }
-        auto* index = static_cast<int64_t*>(job.winners);
-        for (int64_t i = 0; i < n; ++i)
-            index[y + i] = none(i) ? -1 : base + (along ? along[i] : 0) + (w ? taps(static_cast<int64_t>(w[i])) : 0);
     });
 }

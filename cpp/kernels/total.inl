@@ -9,11 +9,14 @@ struct Counts {
 inline Counts count_cells(const Job& job, const Box& b, Arena* arena) {
     Counts c;
     for (int q = 0; q < job.rank; ++q) {
+        const Axis& a = job.axis[q];
         c.real[q] = take<int64_t>(arena, b.count[q]);
         c.counted[q] = take<int64_t>(arena, b.count[q]);
+        const Span whole = whole_windows(a, b.j0[q], b.count[q]);
         for (int64_t j = 0; j < b.count[q]; ++j) {
-            const Span real = real_taps(job.axis[q], b.j0[q] + j);
-            const Span padded = padded_taps(job.axis[q], b.j0[q] + j);
+            c.real[q][j] = c.counted[q][j] = taps_of(a, b.j0[q] + j);
+            if (j >= whole.begin && j < whole.end) continue;
+            const Span real = real_taps(a, b.j0[q] + j), padded = padded_taps(a, b.j0[q] + j);
             c.real[q][j] = real.end - real.begin;
             c.counted[q][j] = job.include_pad ? padded.end - padded.begin : c.real[q][j];
         }
@@ -21,102 +24,167 @@ inline Counts count_cells(const Job& job, const Box& b, Arena* arena) {
     return c;
 }
 
-// The quotient in double, rounded once. In T it is the same wherever the divisor is a T, and faster.
-template <class T>
-inline void divide_row(T* row, int64_t n, double by) {
-    const T same = static_cast<T>(by);
-    if (static_cast<double>(same) != by) {
-        for (int64_t i = 0; i < n; ++i) row[i] = static_cast<T>(static_cast<double>(row[i]) / by);
-        return;
-    }
-    const Unsigned<T> bits = load<Unsigned<T>>(&same);
-    constexpr Unsigned<T> mantissa = (Unsigned<T>{1} << (sizeof(T) == 4 ? 23 : 52)) - 1;
-    const T inverse = T{1} / same;
-    const bool power_of_two = (bits & mantissa) == 0 && inverse * same == T{1} && by > 1e-30 && by < 1e30;
-    if (power_of_two) {
-        for (int64_t i = 0; i < n; ++i) row[i] *= inverse;
+// f(v) for every element, and one NaN for all: that of x86 has its sign set, those of others have not.
+template <class T, class F>
+inline void map_row(T* row, int64_t n, F f) {
+    for_lanes<T>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        const V v = f(load<V>(row + i), lane, i);
+        if constexpr (Limits<T>::has_nan)
+            store(row + i, v == v ? v : splat<V>(Limits<T>::nan));
+        else
+            store(row + i, v);
+    });
+}
+
+// Counts as numbers: fewer than 2^31 of them, or 2^63.
+template <class V, class U>
+inline V numbers(const U* counts) {
+    if constexpr (!IsVector<V>::value) {
+        return static_cast<V>(*counts);
+    } else if constexpr (sizeof(V{}[0]) == 4) {
+        return __builtin_convertvector(load<typename Beside<V, int32_t>::type>(counts), V);
     } else {
-        for (int64_t i = 0; i < n; ++i) row[i] /= same;
+        return __builtin_convertvector(load<typename Beside<V, int64_t>::type>(counts), V);
     }
 }
 
 template <class T>
 inline void quiet_row(T* row, int64_t n) {
-    if constexpr (Limits<T>::has_nan)
-        for (int64_t i = 0; i < n; ++i) row[i] = row[i] != row[i] ? Limits<T>::nan : row[i];
+    if constexpr (Limits<T>::has_nan) map_row(row, n, [](auto v, auto, int64_t) { return v; });
 }
 
-// Totals to results for sums and averages; `valid` counts the cells that were not NaN (null: all were).
+// Whether a quotient by `by` is the same in T as in double, rounded once: wherever the divisor is a T.
 template <class T>
-inline void finish_sums(const Job& job, const Box& b, const View<Sum<T>>& totals, const View<Sum<T>>* valid,
-                        Arena* arena) {
-    const bool average = job.finish == Finish::average;
-    const bool lanes = rows_are_lanes(job);
+inline bool divides_in(double by) {
+    return static_cast<double>(static_cast<T>(by)) == by;
+}
+
+template <class T>
+inline void divide_row(T* row, int64_t n, double by) {
+    if (!divides_in<T>(by)) {
+        for (int64_t i = 0; i < n; ++i) row[i] = static_cast<T>(static_cast<double>(row[i]) / by);
+        return quiet_row(row, n);
+    }
+    const T same = static_cast<T>(by), inverse = T{1} / same;
+    const Unsigned<T> bits = load<Unsigned<T>>(&same);
+    constexpr Unsigned<T> mantissa = (Unsigned<T>{1} << (sizeof(T) == 4 ? 23 : 52)) - 1;
+    const bool power_of_two = (bits & mantissa) == 0 && inverse * same == T{1} && by > 1e-30 && by < 1e30;
+    if (power_of_two)
+        map_row(row, n, [&](auto v, auto, int64_t) { return v * inverse; });
+    else
+        map_row(row, n, [&](auto v, auto, int64_t) { return v / same; });
+}
+
+// What each window of a row is divided by: `outer` times its count along the row; where NaN is left out, with the cells
+// that are not NaN (`valid`) in place of all real ones.
+template <class T>
+struct Divisors {
+    T *along, *real_along;  // counted and real cells of each window along the row; null: one window, in lanes
+    double outer, real_outer, largest;
+};
+
+template <class T>
+inline T* as_numbers(const int64_t* counts, int64_t n, Arena* arena) {
+    T* out = take<T>(arena, n);
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(counts[i]);
+    return out;
+}
+
+template <class T, class U>
+inline void divide_each(T* row, int64_t n, const Divisors<T>& by, const U* valid) {
+    // Products and differences of counts are exact in T, and then so is the choice of T for the quotient.
+    if (by.outer * by.largest > (sizeof(T) == 4 ? 0x1p24 : 0x1p53)) {
+        for (int64_t i = 0; i < n; ++i) {
+            double d = by.outer * (by.along ? static_cast<double>(by.along[i]) : 1.0);
+            if (valid)
+                d += static_cast<double>(valid[i]) -
+                     by.real_outer * (by.along ? static_cast<double>(by.real_along[i]) : 1.0);
+            row[i] = static_cast<T>(static_cast<double>(row[i]) / d);
+        }
+        return quiet_row(row, n);
+    }
+    const T outer = static_cast<T>(by.outer), real_outer = static_cast<T>(by.real_outer);
+    map_row(row, n, [&](auto v, auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        V d = by.along ? V(load<V>(by.along + i) * outer) : splat<V>(outer);
+        if (valid) {
+            const V real = by.along ? V(load<V>(by.real_along + i) * real_outer) : splat<V>(real_outer);
+            d = d - real + numbers<V>(valid + i);
+        }
+        return v / d;
+    });
+}
+
+// Totals to results of type R for sums and averages. Where the totals lie in y already they are changed in place.
+template <class C, class R>
+inline void finish_sums(const Job& job, const Box& b, const View<C>& totals, bool in_place, Arena* arena) {
+    using U = typename C::U;
+    constexpr bool omit = C::two_planes, inexact = Limits<R>::has_nan;
+    const bool average = job.finish == Finish::average, lanes = rows_are_lanes(job);
     const int last = job.rank - 1, depth = row_depth(job);
     const int64_t width = lanes ? b.lanes : b.count[last];
-    T* row = take<T>(arena, width);
-    if constexpr (!Limits<T>::has_nan) {
-        for_result_rows<Sum<T>>(job, b, totals, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-            store_row(job.out, job.y + y * size_of(job.out), totals.base.v + offset, n);
-        });
-        return;
-    } else {
-        const bool divides = average && !job.by_divisor;
-        const bool counting = divides || job.omit;
-        const Counts counts = counting ? count_cells(job, b, arena) : Counts{};
-        bool even = true;  // one divisor along each row
-        if (divides && !lanes)
-            for (int64_t j = 1; j < width; ++j) even &= counts.counted[last][j] == counts.counted[last][0];
-        for_result_rows<Sum<T>>(job, b, totals, [&](const int64_t* at, int64_t offset, int64_t y, int64_t n) {
-            copy_row(row, totals.base.v + offset, n);
-            int64_t real = 1, counted = 1;
-            if (counting)
-                for (int q = 0; q < depth; ++q) {
-                    real *= counts.real[q][at[q]];
-                    counted *= counts.counted[q][at[q]];
-                }
-            if (average && job.by_divisor) {
-                divide_row(row, n, job.divisor);
-            } else if (divides && !valid && even) {
-                divide_row(row, n, static_cast<double>(lanes ? counted : counted * counts.counted[last][0]));
-            } else if (divides) {
-                for (int64_t i = 0; i < n; ++i) {
-                    const int64_t all = lanes ? counted : counted * counts.counted[last][i];
-                    const int64_t cells = lanes ? real : real * counts.real[last][i];
-                    const double dropped = valid ? static_cast<double>(cells) - valid->base.v[offset + i] : 0.0;
-                    const double by = static_cast<double>(all) - dropped;
-                    row[i] = static_cast<T>(static_cast<double>(row[i]) / by);
-                }
-            }
-            if (job.omit) {
-                for (int64_t i = 0; i < n; ++i) {
-                    const int64_t cells = lanes ? real : real * counts.real[last][i];
-                    const bool none = valid ? valid->base.v[offset + i] == T{0} : cells == 0;
-                    if (none) row[i] = Limits<T>::nan;
-                }
-            }
-            quiet_row(row, n);
-            store_row(job.out, job.y + y * size_of(job.out), row, n);
-        });
+    R* scratch = take<R>(arena, width);
+    // Results that are of type R are made where they belong.
+    const bool lands = job.out == (inexact ? (sizeof(R) == 4 ? DType::f32 : DType::f64) : DType::i64) ||
+                       (!inexact && job.out == DType::u64);
+    U* marks = omit ? take<U>(arena, width) : nullptr;
+    const bool divides = average && !job.by_divisor;
+    const Counts counts = divides ? count_cells(job, b, arena) : Counts{};
+    Divisors<R> by{};
+    by.largest = lanes ? 1 : 0;
+    bool even = true;  // one divisor along each row
+    if (divides && !lanes) {
+        by.along = as_numbers<R>(counts.counted[last], width, arena);
+        by.real_along = as_numbers<R>(counts.real[last], width, arena);
+        for (int64_t j = 0; j < width; ++j) {
+            even &= counts.counted[last][j] == counts.counted[last][0];
+            by.largest = by.largest < static_cast<double>(counts.counted[last][j])
+                             ? static_cast<double>(counts.counted[last][j])
+                             : by.largest;
+        }
     }
+    for_result_rows(job, b, totals.stride, [&](const int64_t* at, int64_t offset, int64_t y, int64_t n) {
+        R* row = lands ? reinterpret_cast<R*>(job.y) + y : scratch;
+        const auto* v = totals.base.v + offset;
+        const U* valid = nullptr;
+        if constexpr (omit) {
+            valid = marks;
+            copy_cells<C>({row, marks}, {v, totals.base.w ? totals.base.w + offset : nullptr}, n);
+        } else if (!in_place) {
+            for (int64_t i = 0; i < n; ++i) row[i] = static_cast<R>(v[i]);
+        }
+        if constexpr (inexact) {
+            if (divides) {
+                by.outer = by.real_outer = 1;
+                for (int q = 0; q < depth; ++q) {
+                    by.outer *= static_cast<double>(counts.counted[q][at[q]]);
+                    by.real_outer *= static_cast<double>(counts.real[q][at[q]]);
+                }
+            }
+            if (average && job.by_divisor)
+                divide_row(row, n, job.divisor);
+            else if (divides && !omit && even)
+                divide_row(row, n, by.outer * by.largest);
+            else if (divides)
+                divide_each(row, n, by, valid);
+            else
+                quiet_row(row, n);
+            if constexpr (omit)
+                for (int64_t i = 0; i < n; ++i) row[i] = marks[i] == 0 ? Limits<R>::nan : row[i];
+        }
+        if (!lands) store_row(job.out, job.y + y * size_of(job.out), row, n);
+    });
 }
 
-template <class T>
+template <class C, class R>
 inline void sum_tile(const Job& job, int64_t task, Arena* arena) {
-    using C = Sum<T>;
     const Box b = locate(job, task);
-    View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
-    int64_t dropped = 0;
-    if constexpr (Limits<T>::has_nan)
-        if (job.omit) dropped = drop_nan(in.base.v, tile_cells<T>(job, b));
-    const View<C> totals = run_passes<C>(job, b, in, nullptr, arena);
-    if (dropped == 0) return finish_sums<T>(job, b, totals, nullptr, arena);
-    if constexpr (Limits<T>::has_nan) {
-        View<C> marks = brought_in<C>(job, b, arena);
-        mark_cells(marks.base.v, tile_cells<T>(job, b));
-        const View<C> valid = run_passes<C>(job, b, marks, nullptr, arena);
-        finish_sums<T>(job, b, totals, &valid, arena);
-    }
+    const View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
+    const bool in_place = !C::two_planes && job.out == job.work && has_pass(job);
+    const View<C> y = result_view<C>(job, b);
+    const View<C> totals = run_passes<C>(job, b, in, in_place ? &y : nullptr, arena);
+    finish_sums<C, R>(job, b, totals, in_place, arena);
 }
 
 // The largest or smallest cell of each window, laid out as the totals will be.
@@ -132,8 +200,9 @@ inline const double* bounds(const Job& job, const Box& b, const View<Sum<double>
     return copy;
 }
 
-inline void wide_sum_tile(const Job& job, int64_t task, Arena* arena) {
-    const Box b = locate(job, task);
+// Totals of doubles to rows of results: write(row of results, offset in the totals, element of y, n).
+template <class F>
+inline void in_double(const Job& job, const Box& b, Arena* arena, F write) {
     const View<Sum<double>> in = brought_in<Sum<double>>(job, b, arena);
     const int64_t size = tile_cells<double>(job, b);
     const bool exponential = job.prepare == Prepare::exponential;
@@ -147,7 +216,7 @@ inline void wide_sum_tile(const Job& job, int64_t task, Arena* arena) {
         bound = minimum ? bounds<Pick<double, false, false>>(job, b, in, size, arena)
                         : bounds<Pick<double, true, false>>(job, b, in, size, arena);
     double* row = take<double>(arena, rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1]);
-    const auto write = [&](const double* totals, const double* exponents, int64_t offset, int64_t y, int64_t n) {
+    const auto finish = [&](const double* totals, const double* exponents, int64_t offset, int64_t y, int64_t n) {
         copy_row(row, totals + offset, n);
         finish_wide(job, row, exponents ? exponents + offset : nullptr, n);
         if (bound && minimum)
@@ -155,7 +224,7 @@ inline void wide_sum_tile(const Job& job, int64_t task, Arena* arena) {
         else if (bound)
             for (int64_t i = 0; i < n; ++i) row[i] = row[i] < bound[offset + i] ? bound[offset + i] : row[i];
         quiet_row(row, n);
-        store_row(job.out, job.y + y * size_of(job.out), row, n);
+        write(row, offset, y, n);
     };
     if (moderate) {
         if (exponential)
@@ -163,8 +232,8 @@ inline void wide_sum_tile(const Job& job, int64_t task, Arena* arena) {
         else
             plain_powers(v, size, job.power);
         const View<Sum<double>> totals = run_passes<Sum<double>>(job, b, in, nullptr, arena);
-        for_result_rows<Sum<double>>(job, b, totals, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-            write(totals.base.v, nullptr, offset, y, n);
+        for_result_rows(job, b, totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
+            finish(totals.base.v, nullptr, offset, y, n);
         });
         return;
     }
@@ -173,7 +242,33 @@ inline void wide_sum_tile(const Job& job, int64_t task, Arena* arena) {
     wide.base = {v, take<double>(arena, size)};
     wide_terms(job, v, wide.base.w, size);
     const View<WideSum> totals = run_passes<WideSum>(job, b, wide, nullptr, arena);
-    for_result_rows<WideSum>(job, b, totals, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-        write(totals.base.v, totals.base.w, offset, y, n);
+    for_result_rows(job, b, totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
+        finish(totals.base.v, totals.base.w, offset, y, n);
+    });
+}
+
+inline void wide_sum_tile(const Job& job, int64_t task, Arena* arena) {
+    const Box b = locate(job, task);
+    const auto store_doubles = [&](const double* row, int64_t, int64_t y, int64_t n) {
+        store_row(job.out, job.y + y * size_of(job.out), row, n);
+    };
+    if (!single_will_do(job)) return in_double(job, b, arena, store_doubles);
+    const Single s = in_single(job, b, arena);
+    float* row = take<float>(arena, rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1]);
+    const auto finish = [&](int64_t offset, int64_t n) {
+        copy_row(row, s.totals.base.v + offset, n);
+        finish_single(job, row, s.bound ? s.bound + offset : nullptr, n);
+    };
+    if (!s.wild) {
+        for_result_rows(job, b, s.totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
+            finish(offset, n);
+            store_row(job.out, job.y + y * size_of(job.out), row, n);
+        });
+        return;
+    }
+    in_double(job, b, arena, [&](double* precise, int64_t offset, int64_t y, int64_t n) {
+        finish(offset, n);
+        for (int64_t i = 0; i < n; ++i) precise[i] = s.wild[offset + i] > 0.0f ? precise[i] : row[i];
+        store_doubles(precise, offset, y, n);
     });
 }

@@ -170,8 +170,34 @@ struct MakeSeq<0, I...> {
     using type = Seq<I...>;
 };
 
-// Every other element of a and b one after the other, from element `From` on.
-template <int From, class V, int... I>
-inline V every_other(V a, V b, Seq<I...>) {
-    return __builtin_shufflevector(a, b, (2 * I + From)...);
+// The even (Which = 0) or odd (1) elements of a and b, in an order that costs one instruction: by lanes of 16
+// bytes, those of a and those of b side by side. settle() then gives them the order that they had, once for a result
+// instead of once for each operand.
+template <int Which, class V, int... I>
+inline V alternate_of(V a, V b, Seq<I...>) {
+    constexpr int n = sizeof...(I), lane = n * 16 / static_cast<int>(sizeof(V)), half = lane / 2;
+    return __builtin_shufflevector(
+        a, b, (I / lane * lane + (I % lane < half ? 2 * (I % lane) : n + 2 * (I % lane - half)) + Which)...);
+}
+template <class V, int... I>
+inline V settle_of(V v, Seq<I...>) {
+    using Words = typename VecOf<uint64_t, sizeof(V)>::type;
+    constexpr int half = sizeof...(I) / 2;
+    return (V)__builtin_shufflevector((Words)v, (Words)v, (I < half ? 2 * I : 2 * (I - half) + 1)...);
+}
+template <int Which, class T, int Bytes, class V>
+inline V alternate(V a, V b) {
+    return alternate_of<Which>(a, b, typename MakeSeq<Bytes / static_cast<int>(sizeof(T))>::type{});
+}
+template <int Bytes, class V>
+inline V settle(V v) {
+    return settle_of(v, typename MakeSeq<Bytes / 8>::type{});
+}
+
+// a0, b0, a1, b1, … in two vectors.
+template <class V, int... I>
+inline void interleave(V a, V b, V& low, V& high, Seq<I...>) {
+    constexpr int n = sizeof...(I);
+    low = __builtin_shufflevector(a, b, (I % 2 * n + I / 2)...);
+    high = __builtin_shufflevector(a, b, (I % 2 * n + I / 2 + n / 2)...);
 }

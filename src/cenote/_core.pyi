@@ -1,10 +1,11 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 class Axes:
-    def __init__(self) -> None: ...
+    def __init__(self, shape: Sequence[int]) -> None: ...
     def add(
         self,
         position: int,
@@ -22,32 +23,50 @@ class Axes:
         spread_low: int,
     ) -> None: ...
 
-def pool(
-    axes: Axes,
-    x: NDArray[Any],
-    y: NDArray[Any],
-    winners: NDArray[Any] | None,
-    order: tuple[int, ...] | None,
-    in_type: int,
-    work_type: int,
-    out_type: int,
-    swap: bool,
-    reduce: int,
-    prepare: int,
-    finish: int,
-    omit: bool,
-    include_pad: bool,
-    pad_value: float | None,
-    divisor: float | None,
-    parameter: float,
-) -> None: ...
+class Recipe:
+    def __init__(
+        self,
+        axes: Axes,
+        in_type: int,
+        work_type: int,
+        out_type: int,
+        swap: bool,
+        reduce: int,
+        prepare: int,
+        finish: int,
+        omit: bool,
+        include_pad: bool,
+        pad_value: float | None,
+        divisor: float | None,
+        parameter: float,
+    ) -> None: ...
+    def run(
+        self,
+        x: NDArray[Any],
+        y: NDArray[Any],
+        winners: NDArray[Any] | None,
+        order: tuple[int, ...] | None,
+    ) -> None: ...
+
+class Memo:
+    def __init__(self, array_type: type, empty: Callable[..., Any]) -> None: ...
+    def learn(
+        self,
+        x: object,
+        given: tuple[object, ...],
+        recipe: Recipe,
+        out_shape: tuple[int, ...],
+        out_dtype: np.dtype[Any],
+    ) -> None: ...
+    def recall(self, x: object, given: tuple[object, ...]) -> Any: ...
+
 def move(
     axes: Axes,
     x: NDArray[Any],
     y: NDArray[Any],
     winners: NDArray[Any],
     order: tuple[int, ...] | None,
-    scatter: bool,
+    backwards: bool,
 ) -> None: ...
 def put(out: NDArray[Any], values: NDArray[Any], index: NDArray[Any], planes: int) -> None: ...
 def set_limits(bytes_per_tile: int, cells_per_thread: int) -> None: ...

@@ -129,7 +129,7 @@ class Geometry:
 
     shape: tuple[int, ...]
     axes: tuple[Axis, ...]
-    made: dict[str, object] = field(default_factory=dict, compare=False, repr=False)  # kept here by other layers
+    made: dict[object, object] = field(default_factory=dict, compare=False, repr=False)  # kept here by other layers
 
     @cached_property
     def out_shape(self) -> tuple[int, ...]:
@@ -148,6 +148,15 @@ class Geometry:
         for axis in self.axes:
             out = out * axis.number(padded).reshape([-1 if i == axis.position else 1 for i in range(len(self.shape))])
         return out
+
+    def even_count(self, padded: bool) -> int | None:
+        """The count of all windows, where it is the same for all."""
+        key = f"even {padded}"
+        if key not in self.made:
+            numbers = [axis.number(padded) for axis in self.axes]
+            even = all(number.size and (number == number[0]).all() for number in numbers)
+            self.made[key] = math.prod(int(number[0]) for number in numbers) if even else None
+        return self.made[key]  # type: ignore[return-value]
 
     def taps(self) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
         """For each cell of the window, in row-major order: the windows for which it is real, and those cells.

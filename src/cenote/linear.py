@@ -43,6 +43,21 @@ class WindowSum:
 
 
 @dataclass(frozen=True, eq=False)
+class WindowAverage:
+    """The sum of each window over one number for all of them; so is its transpose."""
+
+    geometry: Geometry
+    by: float
+
+    def __call__(self, x: Array) -> Array:
+        return primitives.avg_pool(x, self.geometry, False, self.by, True)
+
+    @property
+    def T(self) -> WindowAverage:  # noqa: N802
+        return WindowAverage(self.geometry.transposed, self.by)
+
+
+@dataclass(frozen=True, eq=False)
 class Winner:
     """The chosen cell of each window, 0 where there is none."""
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from . import rules
+from . import _core, primitives, rules
 from .arguments import Ints, Padding, addressable, as_flag, as_int, as_sequence, choice, real_number
-from .arrays import ordered, real_valued
+from .arrays import Array, DType, is_bfloat16, ordered, real_valued
 from .errors import BadType, BadValue, kind, public, shown
+from .geometry import Geometry
 from .rules import operand
+from .tensor import Tensor
 from .window import parse_window
 
 NaN = Literal["propagate", "omit"]
@@ -22,28 +25,34 @@ def omits(nan: object) -> bool:
     return choice("nan", nan, ("propagate", "omit")) == "omit"
 
 
-def pick(
-    x: ArrayLike,
-    largest: bool,
-    window: object,
-    stride: object,
-    padding: object,
-    dilation: object,
-    ceil_mode: object,
-    axes: object,
-    nan: object,
-    ties: object,
-    return_indices: object,
-) -> Any:
+# What a call was given, and what came of it: an array of the same shape and dtype goes straight to the core.
+LARGEST, SMALLEST, TOTAL, AVERAGE = (_core.Memo(np.ndarray, np.empty) for _ in range(4))
+
+
+def remember(
+    memo: _core.Memo, x: Array, given: tuple[Any, ...], geometry: Geometry, made: tuple[DType, _core.Recipe]
+) -> None:
+    result, recipe = made
+    if x.dtype.kind != "c" and not is_bfloat16(x.dtype):  # those are handed over as something else
+        memo.learn(x, given, recipe, geometry.out_shape, result)
+
+
+def pick(x: ArrayLike, largest: bool, memo: _core.Memo, given: tuple[Any, ...]) -> Any:
     """max_pool and min_pool: the same selection, by opposite orders."""
-    geometry_of = parse_window(window, stride, padding, dilation, ceil_mode, axes)
+    *window, nan, ties, return_indices = given
+    shape = parse_window(*window)
     omit = omits(nan)
     split = choice("ties", ties, ("first", "split")) == "split"
     wanted = as_flag("return_indices", return_indices)
     data = operand(x)
     ordered(data.dtype)
-    values, indices = rules.pick(data, geometry_of.on(data.shape), largest, omit, wanted, split)
-    return (values, indices) if wanted else values
+    geometry = shape.on(data.shape)
+    values, indices = rules.pick(data, geometry, largest, omit, wanted, split)
+    if wanted:
+        return values, indices
+    if not isinstance(data, Tensor):
+        remember(memo, data, given, geometry, primitives.pick_recipe(geometry, data.dtype, largest, omit))
+    return values
 
 
 @public
@@ -116,7 +125,9 @@ def max_pool(
     array([[1, 2],
            [7, 8]])
     """
-    return pick(x, True, window, stride, padding, dilation, ceil_mode, axes, nan, ties, return_indices)
+    given = (window, stride, padding, dilation, ceil_mode, axes, nan, ties, return_indices)
+    known = LARGEST.recall(x, given)
+    return pick(x, True, LARGEST, given) if known is None else known
 
 
 @public
@@ -143,7 +154,9 @@ def min_pool(
     >>> cn.min_pool(np.array([3.0, 1.0, np.nan, 2.0]), (2,), nan="omit")
     array([1., 2.])
     """
-    return pick(x, False, window, stride, padding, dilation, ceil_mode, axes, nan, ties, return_indices)
+    given = (window, stride, padding, dilation, ceil_mode, axes, nan, ties, return_indices)
+    known = SMALLEST.recall(x, given)
+    return pick(x, False, SMALLEST, given) if known is None else known
 
 
 @public
@@ -172,10 +185,17 @@ def sum_pool(
     >>> cn.sum_pool(np.arange(6), (3,), stride=2, padding="same")
     array([3, 9, 9])
     """
+    given = (window, stride, padding, dilation, ceil_mode, axes, nan)
+    known = TOTAL.recall(x, given)
+    if known is not None:
+        return known
     shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
     omit = omits(nan)
     data = operand(x)
-    return rules.sum_pool(data, shape.on(data.shape), omit)
+    geometry = shape.on(data.shape)
+    if not isinstance(data, Tensor):
+        remember(TOTAL, data, given, geometry, primitives.sum_recipe(geometry, data.dtype, omit))
+    return rules.sum_pool(data, geometry, omit)
 
 
 @public
@@ -223,6 +243,10 @@ def avg_pool(
     >>> cn.avg_pool(x, (3,), stride=2, padding=1, count_include_pad=False)
     array([1.5, 3. , 4.5])
     """
+    given = (window, stride, padding, dilation, ceil_mode, axes, count_include_pad, divisor, nan)
+    known = AVERAGE.recall(x, given)
+    if known is not None:
+        return known
     shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
     include_pad = as_flag("count_include_pad", count_include_pad)
     by = None if divisor is None else real_number("divisor", divisor)
@@ -230,7 +254,10 @@ def avg_pool(
         raise BadValue(f"divisor={shown(divisor)}: a finite number other than 0 is needed")
     omit = omits(nan)
     data = operand(x)
-    return rules.avg_pool(data, shape.on(data.shape), omit, by, include_pad)
+    geometry = shape.on(data.shape)
+    if not isinstance(data, Tensor):
+        remember(AVERAGE, data, given, geometry, primitives.avg_recipe(geometry, data.dtype, omit, by, include_pad))
+    return rules.avg_pool(data, geometry, omit, by, include_pad)
 
 
 @public
@@ -248,8 +275,8 @@ def lp_pool(
     """The p-norm of each window, (Σ|x|ᵖ)^(1/p); padding counts as zero.
 
     The window arguments are those of :func:`max_pool`. ``p`` is any real number above 0; ``inf`` is the
-    largest magnitude. Computed in double precision and scaled, so that it neither overflows nor underflows
-    unless its result does. Floats keep their dtype, integers give float64.
+    largest magnitude. Computed in double precision, or single where that will do, and scaled, so that it
+    neither overflows nor underflows unless its result does. Floats keep their dtype, integers give float64.
 
     Examples
     --------

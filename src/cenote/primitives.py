@@ -21,7 +21,7 @@ CODES = {c: i for i, c in enumerate(["?", "b", "B", "h", "H", "i", "I", "q", "Q"
 BFLOAT16 = CODES["bf"]
 FLOAT32, FLOAT64, INT64 = CODES["f"], CODES["d"], CODES["q"]
 MAX, MIN, SUM = range(3)
-PLAIN, ABSOLUTE, DROP_NAN, EXPONENTIAL, POWER = range(5)
+PLAIN, ABSOLUTE, EXPONENTIAL, POWER = range(4)
 AS_IS, TOTAL, AVERAGE, LOGARITHM, ROOT = range(5)
 
 
@@ -50,9 +50,10 @@ def code_of(dtype: DType) -> int:
 
 
 def core_axes(geometry: Geometry) -> _core.Axes:
+    """The geometry as the core has it; kept with the geometry."""
     axes = geometry.made.get("core")
     if axes is None:
-        axes = _core.Axes()
+        axes = _core.Axes(list(geometry.shape))
         for a in geometry.axes:
             axes.add(
                 a.position, a.n, a.o, a.k, a.s, a.d, a.low, a.high,
@@ -62,9 +63,9 @@ def core_axes(geometry: Geometry) -> _core.Axes:
     return axes  # type: ignore[return-value]
 
 
-def run(
-    x: Array,
+def recipe(
     geometry: Geometry,
+    dtype: DType,
     result: DType,
     work: int,
     reduce: int,
@@ -76,7 +77,22 @@ def run(
     pad_value: float | None = None,
     divisor: float | None = None,
     parameter: float = 0.0,
-    winners: DType | None = None,
+) -> _core.Recipe:
+    """What the core is to do with an array of this geometry and dtype; kept with the geometry."""
+    key = (dtype, work, reduce, prepare, finish, omit, include_pad, pad_value, divisor, parameter)
+    made = geometry.made.get(key)
+    if made is None:
+        before, after = (np.dtype(d.char.lower()) if d.kind == "c" else d for d in (native(dtype), native(result)))
+        made = geometry.made[key] = _core.Recipe(
+            core_axes(geometry),
+            code_of(before), work, code_of(after),
+            not dtype.isnative, reduce, prepare, finish, omit, include_pad, pad_value, divisor, parameter,
+        )  # fmt: skip
+    return made  # type: ignore[return-value]
+
+
+def run(
+    x: Array, geometry: Geometry, result: DType, how: _core.Recipe, winners: DType | None = None
 ) -> tuple[Array, Array | None]:
     """One call of the core: allocate the results in ``x``'s memory order, hand over, give back in axis order."""
     order = memory_order(x)
@@ -92,12 +108,7 @@ def run(
         source = x.view(np.uint16)
     if is_bfloat16(result):
         target = y.view(np.uint16)
-    _core.pool(
-        core_axes(geometry), source, target, chosen, places,
-        code_of(source.dtype if x.dtype.kind == "c" else x.dtype),
-        work, code_of(result if result.kind != "c" else target.dtype),
-        not x.dtype.isnative, reduce, prepare, finish, omit, include_pad, pad_value, divisor, parameter,
-    )  # fmt: skip
+    how.run(source, target, chosen, places)
     return from_order(y, order), None if chosen is None else from_order(chosen, order)
 
 
@@ -121,12 +132,17 @@ def pick(
     return select(x, geometry, largest, omit, np.dtype(np.int64) if indices else None)
 
 
+def pick_recipe(geometry: Geometry, dtype: DType, largest: bool, omit: bool) -> tuple[DType, _core.Recipe]:
+    result = ordered(dtype)
+    work = FLOAT32 if is_half(result) else code_of(result)
+    omit = omit and has_nan(result)
+    return result, recipe(geometry, dtype, result, work, MAX if largest else MIN, omit=omit)
+
+
 def select(
     x: Array, geometry: Geometry, largest: bool, omit: bool, winners: DType | None
 ) -> tuple[Array, Array | None]:
-    result = ordered(x.dtype)
-    work = FLOAT32 if is_half(result) else code_of(result)
-    return run(x, geometry, result, work, MAX if largest else MIN, omit=omit and has_nan(result), winners=winners)
+    return run(x, geometry, *pick_recipe(geometry, x.dtype, largest, omit), winners)
 
 
 def offset_dtype(geometry: Geometry) -> DType:
@@ -155,7 +171,7 @@ def scatter(g: Array, offsets: Array, geometry: Geometry) -> Array:
     """Each value of ``g`` added to the cell of its window's winner: the adjoint of :func:`gather`."""
     held = np.asarray(g, np.float32 if is_half(g.dtype) else native(g.dtype))
     order = memory_order(offsets)
-    x = from_order(np.zeros(in_order(geometry.shape, order), held.dtype), order)
+    x = from_order(np.empty(in_order(geometry.shape, order), held.dtype), order)
     _core.move(core_axes(geometry), x, as_laid(held, order), as_laid(offsets, order), order, True)
     return x.astype(g.dtype, copy=False)
 
@@ -178,25 +194,36 @@ def by_parts(pool: Callable[..., Array], x: Array, *args: Any) -> Array:
     return out
 
 
+def sum_recipe(geometry: Geometry, dtype: DType, omit: bool) -> tuple[DType, _core.Recipe]:
+    result = summed(dtype)
+    omit = omit and has_nan(result)
+    return result, recipe(geometry, dtype, result, sum_work(result), SUM, finish=TOTAL, omit=omit)
+
+
 def sum_pool(x: Array, geometry: Geometry, omit: bool) -> Array:
-    result = summed(x.dtype)
     if omit and x.dtype.kind == "c":
         return complex_omit(x, geometry, None)
     if x.dtype.kind == "c" and x.ndim == MOST_AXES:
         return by_parts(sum_pool, x, geometry, omit)
-    return run(x, geometry, result, sum_work(result), SUM, finish=TOTAL, omit=omit and has_nan(result))[0]
+    return run(x, geometry, *sum_recipe(geometry, x.dtype, omit))[0]
+
+
+def avg_recipe(
+    geometry: Geometry, dtype: DType, omit: bool, divisor: float | None, include_pad: bool
+) -> tuple[DType, _core.Recipe]:
+    result = averaged(dtype)
+    return result, recipe(
+        geometry, dtype, result, sum_work(result), SUM,
+        finish=AVERAGE, omit=omit and has_nan(dtype), include_pad=include_pad, divisor=divisor,
+    )  # fmt: skip
 
 
 def avg_pool(x: Array, geometry: Geometry, omit: bool, divisor: float | None, include_pad: bool) -> Array:
-    result = averaged(x.dtype)
     if omit and x.dtype.kind == "c":
         return complex_omit(x, geometry, (divisor, include_pad))
     if x.dtype.kind == "c" and x.ndim == MOST_AXES:
         return by_parts(avg_pool, x, geometry, omit, divisor, include_pad)
-    return run(
-        x, geometry, result, sum_work(result), SUM,
-        finish=AVERAGE, omit=omit and has_nan(x.dtype), include_pad=include_pad, divisor=divisor,
-    )[0]  # fmt: skip
+    return run(x, geometry, *avg_recipe(geometry, x.dtype, omit, divisor, include_pad))[0]
 
 
 def complex_omit(x: Array, geometry: Geometry, average: tuple[float | None, bool] | None) -> Array:
@@ -218,18 +245,20 @@ def lp_pool(x: Array, geometry: Geometry, p: float) -> Array:
     result = real_valued(x.dtype)
     if p >= SAME_AS_INFINITE_P:
         work = FLOAT32 if is_half(result) or result == np.float32 else FLOAT64
-        out, _ = run(x, geometry, result, work, MAX, prepare=ABSOLUTE)
+        out, _ = run(x, geometry, result, recipe(geometry, x.dtype, result, work, MAX, prepare=ABSOLUTE))
         # A window without a real cell is 0, not the -inf of a maximum of nothing.
         return np.maximum(out, np.zeros((), result), out=out)
-    return run(x, geometry, result, FLOAT64, SUM, prepare=POWER, finish=ROOT, parameter=p)[0]
+    how = recipe(geometry, x.dtype, result, FLOAT64, SUM, prepare=POWER, finish=ROOT, parameter=p)
+    return run(x, geometry, result, how)[0]
 
 
 def smooth_max_pool(x: Array, geometry: Geometry, beta: float, pad_value: float | None) -> Array:
     result = real_valued(x.dtype)
-    return run(
-        x, geometry, result, FLOAT64, SUM,
+    how = recipe(
+        geometry, x.dtype, result, FLOAT64, SUM,
         prepare=EXPONENTIAL, finish=LOGARITHM, pad_value=pad_value, parameter=beta,
-    )[0]  # fmt: skip
+    )  # fmt: skip
+    return run(x, geometry, result, how)[0]
 
 
 def unpool(y: Array, indices: Array, positions: tuple[int, ...], sizes: tuple[int, ...]) -> Array:

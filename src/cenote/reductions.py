@@ -62,6 +62,8 @@ def sum_(x: Value, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fal
     if exact(x):
         return Tensor(held.sum(axis=axis, keepdims=keepdims))
     axes = normal_axes(axis, held.ndim)
+    if not keepdims and sorted(axes) == list(range(len(axes))):  # leading axes, or all of them: one map
+        return linear(x, SumTo(held.shape, without(held.shape, axes)))
     total = linear(x, SumTo(held.shape, kept_shape(held.shape, axes)))
     return total if keepdims else reshape(total, without(held.shape, axes))
 

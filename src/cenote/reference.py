@@ -156,15 +156,33 @@ def accumulator(dtype: DType) -> DType:
     return dtype
 
 
+def missing(geometry: Geometry) -> Mask:
+    """The taps beyond the length of windows that are listed; broadcasts against what ``gather`` gives."""
+    ndim, rank = len(geometry.shape), len(geometry.axes)
+    out = np.zeros((1,) * (ndim + rank), dtype=bool)
+    for i, axis in enumerate(geometry.axes):
+        if axis.starts is not None:
+            shape = [1] * (ndim + rank)
+            shape[axis.position], shape[ndim + i] = axis.o, axis.k
+            out = out | ~axis.real.reshape(shape)
+    return out
+
+
 def total(x: Array, geometry: Geometry, result: DType, omit: bool) -> tuple[Array, NDArray[np.int64]]:
     """The sum of each window in the accumulator of ``result``, and how many NaN cells were left out of it."""
     rank = len(geometry.axes)
     cells, real = gather(x.astype(native(x.dtype)), geometry)
     gone = real & isnan(cells) if omit else np.zeros_like(real)
     work = accumulator(result)
+    zero = np.zeros((), work)
     with np.errstate(all="ignore"):
-        held = np.where(real & ~gone, cells, np.zeros((), cells.dtype)).astype(work)
-    return box_sum(held, rank), gone.sum(axis=tuple(range(-rank, 0)), dtype=np.int64)
+        # A padded cell is +0.0. A tap that a listed window does not have is none at all: -0.0 changes no sum.
+        lacking = np.where(missing(geometry), -zero, zero)
+        held = np.where(real & ~gone, cells.astype(work), lacking)
+    sums = box_sum(held, rank)
+    return np.where(real.any(axis=tuple(range(-rank, 0))), sums, zero), gone.sum(
+        axis=tuple(range(-rank, 0)), dtype=np.int64
+    )
 
 
 def no_data(out: Array, geometry: Geometry, omitted: NDArray[np.int64]) -> Array:

@@ -18,7 +18,7 @@ from .arrays import Array, as_array
 from .elementwise import fit, unfit
 from .geometry import Geometry
 from .graph import Linear, Primitive, Value
-from .linear import Divide, Mask, Put, Take, Tied, Unpooled, WindowSum, Winner
+from .linear import Divide, Mask, Put, Take, Tied, Unpooled, WindowAverage, WindowSum, Winner
 from .tensor import Tensor, bind, data_of, linear
 
 Linears = tuple[Value, Sequence[Linear | None]]
@@ -63,6 +63,9 @@ def sum_pool(x: Value, geometry: Geometry, omit: bool) -> Any:
 def linearize_average(
     wanted: Sequence[bool], x: Value, *, geometry: Geometry, omit: bool, divisor: float | None, include_pad: bool
 ) -> Linears:
+    even = geometry.even_count(include_pad) if divisor is None else divisor
+    if even and not omit:
+        return avg_pool(x, geometry, omit, divisor, include_pad), [chain(WindowAverage(geometry, even))]
     gone = np.isnan(data_of(x)) if omit else None
     by: Any = geometry.counts(include_pad) if divisor is None else np.float64(divisor)
     if gone is not None and divisor is None:

@@ -13,7 +13,7 @@ lower one. Level 0 holds the Tensors that users make.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -288,17 +288,14 @@ def bind(primitive: Primitive, *args: Value, **parameters: Any) -> Any:
     return make(out if isinstance(out, Tensor) else np.asarray(out), level, Node(parents))
 
 
-def evaluate_linear(x: Any, *, map: Any) -> Any:
-    return map(np.asarray(x))
-
-
-def linearize_linear(wanted: Sequence[bool], x: Value, *, map: Any) -> tuple[Value, Sequence[Linear | None]]:
-    return linear(x, map), [Linear(lambda t: linear(t, map), lambda g: linear(g, map.T))]
-
-
-LINEAR = Primitive("linear", evaluate_linear, linearize_linear)
-
-
 def linear(x: Value, map: Any) -> Any:
-    """Apply a LinearMap to anything: the one rule for all of them."""
-    return bind(LINEAR, x, map=map)
+    """Apply a LinearMap to anything, recording it if ``x`` is: the one rule for all of them."""
+    if not isinstance(x, Tensor):
+        return map(np.asarray(x))
+    out = linear(x._value, map)
+    if x._node is None:
+        return make(np.asarray(out), 0, None)
+    if x._level == 0:
+        x.grad = None  # it takes part in something new
+    derivative = Linear(lambda t: linear(t, map), lambda g: linear(g, map.T))
+    return make(out if isinstance(out, Tensor) else np.asarray(out), x._level, Node(((x._node, derivative),)))

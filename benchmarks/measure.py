@@ -1,0 +1,112 @@
+"""Times, taken fairly on a machine that does other things too.
+
+The candidates of a row take turns in one process, forwards and backwards by turns, so that whatever else the machine
+does meets all of them. Before each turn there is a pause, for some libraries' threads go on spinning after a call and
+would take a CPU from the next one. A turn is a few calls, each timed with the allocation of its result and the release
+of it. The best call counts.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import math
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rows import THREADS
+
+Work = Callable[[], Any]
+
+STAT = Path("/proc/stat")
+PAUSE = 0.003  # seconds: spinning threads give up before
+SAMPLE = 0.0005  # calls shorter than this are timed many at a time
+TURN = 0.03  # a turn takes about as long, or one call
+MOST = 8  # samples in a turn
+
+
+def seconds(work: Work, calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        work()
+    return (time.perf_counter() - start) / calls
+
+
+def measure(candidates: dict[str, Work], rounds: int, budget: float) -> dict[str, float]:
+    """The best time of each candidate in milliseconds.
+
+    The first call of each is not timed. A candidate that has spent its budget, in seconds, sits out the rounds that
+    are left, but has at least one.
+    """
+    calls, samples, spent = {}, {}, dict.fromkeys(candidates, 0.0)
+    best = dict.fromkeys(candidates, math.inf)
+    for name, work in candidates.items():
+        work()
+        once = seconds(work, 1)
+        calls[name] = max(1, math.ceil(SAMPLE / once))
+        samples[name] = max(1, min(MOST, int(TURN / once)))
+    gc.collect()
+    gc.disable()
+    try:
+        for turn in range(rounds):
+            names = list(candidates) if turn % 2 == 0 else list(candidates)[::-1]
+            for name in names:
+                if turn and spent[name] > budget:
+                    continue
+                time.sleep(PAUSE)
+                start = time.perf_counter()
+                for _ in range(samples[name]):
+                    best[name] = min(best[name], 1e3 * seconds(candidates[name], calls[name]))
+                spent[name] += time.perf_counter() - start
+    finally:
+        gc.enable()
+    return best
+
+
+class Others:
+    """What share of the CPUs was used by everything but this process since it was made; None where nobody counts."""
+
+    def __init__(self) -> None:
+        self.start = self.now()
+
+    def now(self) -> tuple[float, float]:
+        """Seconds that all CPUs have worked, and that this process has."""
+        if not STAT.exists():
+            return math.nan, 0.0
+        user, nice, system, _, _, *rest = map(int, STAT.read_text().split("\n")[0].split()[1:9])
+        mine = os.times()
+        return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK"), sum(mine[:4])
+
+    def share(self, elapsed: float) -> float | None:
+        everybody, mine = (b - a for a, b in zip(self.start, self.now(), strict=True))
+        used = (everybody - mine) / elapsed / (os.cpu_count() or 1)
+        return None if math.isnan(used) else min(1.0, max(0.0, used))
+
+
+HELPERS = ThreadPoolExecutor(THREADS - 1)
+
+
+def copy_of(moved: int) -> Work:
+    """Moves ``moved`` bytes: half of them are read, half are written, into memory that was allocated for it just now.
+
+    Each thread copies an equal part with np.copyto, which lets the others run: this one, and a helper that waits.
+    """
+    source = np.ones(moved // 2 // 4, np.float32)
+    edges = [len(source) * i // THREADS for i in range(THREADS + 1)]
+    parts = [slice(a, b) for a, b in itertools.pairwise(edges)]
+
+    def run() -> Any:
+        out = np.empty_like(source)
+        others = [HELPERS.submit(np.copyto, out[part], source[part]) for part in parts[1:]]
+        np.copyto(out[parts[0]], source[parts[0]])
+        for other in others:
+            other.result()
+        return out
+
+    return run

@@ -1,0 +1,286 @@
+"""What the figures say: goals judged, a line per row, a summary, the JSON, and the tables of README.md."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import math
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cenote import _core
+from rows import SECTIONS, THREADS, Row
+
+BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+IN_README = ("forward", "vjp", "windows", "images", "calls", "smooth")
+LIBRARIES = {
+    "cenote": "cenote",
+    "numpy": "NumPy",
+    "torch": "torch",
+    "jax": "JAX",
+    "onnxruntime": "onnxruntime",
+    "opencv-python-headless": "OpenCV",
+    "scipy": "SciPy",
+    "scikit-image": "scikit-image",
+    "mygrad": "MyGrad",
+}
+SHOWN = {"jax": "JAX", "opencv": "OpenCV", "scipy": "SciPy", "numpy": "NumPy", "mygrad": "MyGrad"}
+UNITS = {"memory": "MiB", "package": "", "calls": "µs"}
+
+BUSY = 0.05  # the share of the CPUs from which on it is said that others had it
+
+# The geometric means that are to be reached: over which rows, beside whom, how many times as fast.
+MEANS = {
+    "forward, beside the best other": ("forward", None, 3.0),
+    "forward, channels first, beside torch": ("forward", "torch", 15.0),
+    "value and VJP, beside the best other": ("vjp", None, 5.0),
+}
+
+
+@dataclass
+class Verdict:
+    kind: str
+    value: float
+    bound: float
+    met: bool
+
+
+@dataclass
+class Result:
+    """The figures of a row. Times are in ms, peak memory is in MiB."""
+
+    section: str
+    name: str
+    mean: str | None
+    cenote: float
+    others: dict[str, float] = field(default_factory=dict)  # peers, or what the row is measured against
+    copy: float | None = None
+    refused: dict[str, str] = field(default_factory=dict)  # peers that were not timed, and why
+    others_busy: float | None = None  # the share of the CPUs that other processes used meanwhile
+    verdicts: list[Verdict] = field(default_factory=list)
+
+    @property
+    def best(self) -> float:
+        return min(self.others.values(), default=math.nan)
+
+
+def judge(row: Row, result: Result) -> list[Verdict]:
+    """Every goal of a row. What could not be measured is not met."""
+    mine, out = result.cenote, []
+    for goal in row.goals:
+        most = False
+        match goal.kind:
+            case "ahead":
+                value = result.best / mine
+            case "copy":
+                value = math.nan if result.copy is None else result.copy / mine
+            case "speedup":
+                value = result.others["one thread"] / mine
+            case "ratio":
+                value, most = mine / result.others["base"], True
+            case "ratio per byte":
+                value, most = mine / result.others["base"] / row.times_the_bytes, True
+            case _:
+                value, most = mine, True
+        met = value <= goal.bound if most else value >= goal.bound
+        out.append(Verdict(goal.kind, value, goal.bound, met))
+    return out
+
+
+# ------------------------------------------------------------------------------------------------------ in print
+
+
+def figure(value: float, digits: int = 3) -> str:
+    """That many digits, and all of those before the point."""
+    if not math.isfinite(value):
+        return "?"
+    places = digits - 1 - math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:.{max(0, places)}f}"
+
+
+def near(value: float, bound: float, digits: int = 3) -> str:
+    """As many digits as it takes to see on which side of its bound a value lies."""
+    text = figure(value, digits)
+    if not math.isfinite(value) or digits > 8:
+        return text
+    shown = float(text)
+    seen = (shown > bound, shown < bound) == (value > bound, value < bound)
+    return text if seen else near(value, bound, digits + 1)
+
+
+def amount(result: Result, value: float) -> str:
+    unit = UNITS.get(result.section, "ms")
+    return f"{figure(1e3 * value if unit == 'µs' else value)} {unit}".strip()
+
+
+def words(verdict: Verdict) -> str:
+    value, bound = verdict.value, verdict.bound
+    met = "met" if verdict.met else "MISSED"
+    match verdict.kind:
+        case "ahead" if bound == 1:
+            return f"{near(value, bound)}× the best other: {'ahead' if verdict.met else 'BEHIND'}"
+        case "ahead":
+            return f"{near(value, bound)}× the best other, ≥ {bound:g}: {met}"
+        case "copy":
+            return f"{near(100 * value, 100 * bound, 2)}% of copy, ≥ {bound:.0%}: {met}"
+        case "speedup":
+            return f"{near(value, bound)}× one thread, ≥ {bound:g}: {met}"
+        case "ratio" | "ratio per byte":
+            per_byte = " per byte" if verdict.kind == "ratio per byte" else ""
+            return f"{near(value, bound)}× the base{per_byte}, ≤ {bound:g}: {met}"
+        case _:
+            return f"≤ {figure(bound)}: {met}"
+
+
+def line(result: Result) -> str:
+    others = [
+        f"{SHOWN.get(name, name)} {amount(result, ms)} ({figure(ms / result.cenote)}×)"
+        for name, ms in result.others.items()
+    ]
+    others += [] if result.copy is None else [f"copy {amount(result, result.copy)}"]
+    others += [f"{name} not timed: {why}" for name, why in result.refused.items()]
+    judged = "; ".join(map(words, result.verdicts))
+    beside = f"   {', '.join(others)}" if others else ""
+    if (busy := result.others_busy or 0) > BUSY:
+        judged += f"; other processes took {busy:.0%} of the CPUs"
+    return f"{result.name:<58}{amount(result, result.cenote):>10}{beside}   [{judged}]"
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
+
+
+def means(results: Iterable[Result]) -> dict[str, tuple[float, float, int]]:
+    """For each mean that is to be reached: what it is, what it should be, and over how many rows."""
+    out = {}
+    chosen = list(results)
+    for title, (group, peer, bound) in MEANS.items():
+        ratios = [
+            (result.best if peer is None else result.others[peer]) / result.cenote
+            for result in chosen
+            if result.mean == group and result.others
+            if peer is None or (peer in result.others and "channels last" not in result.name)
+        ]
+        if ratios:
+            out[title] = (geometric_mean(ratios), bound, len(ratios))
+    return out
+
+
+def summary(results: Sequence[Result]) -> list[str]:
+    beside = [v for result in results for v in result.verdicts if v.kind == "ahead"]
+    verdicts = [v for result in results for v in result.verdicts]
+    wins = sum(verdict.value >= 1 for verdict in beside)
+    lines = [f"beside others: ahead on {wins} rows, BEHIND on {len(beside) - wins}"] if beside else []
+    lines.append(f"goals: {sum(v.met for v in verdicts)} of {len(verdicts)} met")
+    for title, (value, bound, count) in means(results).items():
+        met = "met" if value >= bound else "MISSED"
+        lines.append(f"geometric mean, {title}, {count} rows: {figure(value)}×, ≥ {bound:g}: {met}")
+    missed = [(result, v) for result in results for v in result.verdicts if not v.met]
+    lines += ["", "not reached:"] if missed else []
+    return lines + [f"  {result.section}: {result.name}: {words(verdict)}" for result, verdict in missed]
+
+
+# ------------------------------------------------------------------------------------------------------- as JSON
+
+
+def machine() -> dict[str, Any]:
+    versions = {}
+    for package, name in LIBRARIES.items():
+        try:
+            versions[name] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return {
+        "cpus": os.cpu_count(),
+        "threads": THREADS,
+        "simd": _core.level(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": versions,
+    }
+
+
+def load(path: Path) -> tuple[dict[str, Any], list[Result]]:
+    """What :func:`save` has written: the machine and the rows."""
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    results = [
+        Result(**(row | {"verdicts": [Verdict(*v.values()) for v in row["verdicts"]]})) for row in stored["rows"]
+    ]
+    for verdict in (verdict for result in results for verdict in result.verdicts):
+        verdict.value = math.nan if verdict.value is None else verdict.value
+    return stored["machine"], results
+
+
+def rounded(value: Any) -> Any:
+    """Four digits: what lies beyond them is noise."""
+    if isinstance(value, dict):
+        return {key: rounded(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [rounded(inner) for inner in value]
+    if isinstance(value, float):
+        return float(f"{value:.4g}") if math.isfinite(value) else None
+    return value
+
+
+def save(path: Path, results: Sequence[Result], order: Sequence[Row]) -> None:
+    """Rows that were not run keep the figures that they have in the file; rows that are no more are dropped."""
+    found = {(result.section, result.name): result for result in (load(path)[1] if path.exists() else [])}
+    found |= {(result.section, result.name): result for result in results}
+    kept = [found[row.section, row.name] for row in order if (row.section, row.name) in found]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    about = json.dumps(machine(), ensure_ascii=False)
+    lines = ",\n".join(json.dumps(rounded(asdict(result)), ensure_ascii=False) for result in kept)
+    path.write_text(f'{{"machine": {about},\n"rows": [\n{lines}\n]}}\n', encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------------------- for README.md
+
+
+def cell(result: Result) -> str:
+    parts = []
+    for name, ms in sorted(result.others.items(), key=lambda item: item[1]):
+        ratio = ms / result.cenote
+        text = f"{SHOWN.get(name, name)} {figure(ratio)}×"
+        parts.append(text if ratio >= 1 else f"**{text}, behind**")
+    return ", ".join(parts)
+
+
+def tables(stored: dict[str, Any], results: Sequence[Result]) -> str:
+    """The part of README.md between the markers."""
+    about = stored["versions"]
+    beside = ", ".join(f"{name} {version}" for name, version in about.items() if name != "cenote")
+    out = [
+        f"{stored['threads']} threads on {stored['cpus']} CPUs, {stored['simd']}, Python {stored['python']}; {beside}.",
+        "",
+    ]
+    for title, (value, bound, count) in means(results).items():
+        reached = "" if value >= bound else f"; {bound:g} is to be reached"
+        out.append(f"- Geometric mean, {title}, over {count} rows: {figure(value)}×{reached}.")
+    busy = max((result.others_busy or 0 for result in results), default=0)
+    if busy > BUSY:
+        out.append(f"- Other processes took up to {busy:.0%} of the CPUs meanwhile.")
+    for section in IN_README:
+        rows = [result for result in results if result.section == section and "base" not in result.others]
+        if not rows:
+            continue
+        share = any(result.copy is not None for result in rows)
+        out += ["", f"**{SECTIONS[section][:1].upper()}{SECTIONS[section][1:]}**", ""]
+        out += [f"| work | cenote | the others take |{' of copy |' if share else ''}"]
+        out += ["|---|---:|---|" + ("---:|" if share else "")]
+        for result in rows:
+            copied = "" if result.copy is None else f"{result.copy / result.cenote:.0%}"
+            tail = f" {copied} |" if share else ""
+            out.append(f"| {result.name} | {amount(result, result.cenote)} | {cell(result)} |{tail}")
+    return "\n".join(out)
+
+
+def with_tables(page: str, text: str) -> str:
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"README.md has no {BEGIN} … {END}")
+    return f"{before}{begin}\n{text}\n{end}{after}"

@@ -1,0 +1,234 @@
+"""The rows of the benchmarks: what is computed, beside whom, and what is to be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from work import Case
+
+THREADS = 2
+
+# What is measured, section by section, and what --section takes.
+SECTIONS = {
+    "forward": "networks, forward",
+    "vjp": "networks, value and VJP",
+    "windows": "large windows, and how time grows with them",
+    "images": "images of 4096²",
+    "dtypes": "other dtypes, per byte moved",
+    "smooth": "smooth maximum and p-norm",
+    "options": "options, beside the plain case with as many outputs",
+    "calls": "one call on 4×4 data",
+    "memory": "peak memory beyond arguments and results",
+    "threads": f"{THREADS} threads beside one",
+    "package": "the package",
+}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """``ahead``: of the best peer, that many times. ``copy``: that share of a copy's speed. ``ratio``: at most that
+    many times the base case, ``per byte`` moved if so named. ``speedup``: that many times as fast as one thread.
+    ``memory``, ``size``, ``import``: at most that many MiB, MB, ms."""
+
+    kind: str
+    bound: float
+
+
+@dataclass(frozen=True)
+class Row:
+    section: str
+    name: str
+    case: Case | None = None
+    peers: tuple[str, ...] = ()
+    goals: tuple[Goal, ...] = ()
+    base: Case | None = None
+    mean: str | None = None  # the geometric mean that it counts in
+
+    @property
+    def key(self) -> str:
+        return f"{self.section}: {self.name}"
+
+    @property
+    def times_the_bytes(self) -> float:
+        """How many times as many bytes it moves as its base case."""
+        return self.case.bytes_moved / self.base.bytes_moved if self.case and self.base else 1.0
+
+
+AHEAD = Goal("ahead", 1.0)
+FIRST = ("torch", "jax", "onnxruntime")
+LAST = ("torch", "jax")
+LAYOUTS = {"first": "channels first", "last": "channels last"}
+
+BATCH, EIGHT, DEEP = (32, 64, 112, 112), (8, 64, 112, 112), (8, 256, 20, 20)
+PLANES, VOLUME, SIGNAL, IMAGE = (1, 8, 512, 512), (4, 32, 32, 64, 64), (32, 64, 16000), (4096, 4096)
+
+# The second value says whether the memory is what limits it, so that a copy is the measure.
+NETWORKS: dict[str, tuple[Case, bool]] = {
+    "max 2×2, 32×64×112×112": (Case("max", BATCH, (2, 2)), True),
+    "max 3×3 s2 p1, 32×64×112×112": (Case("max", BATCH, (3, 3), stride=2, padding=1), True),
+    "avg 2×2, 32×64×112×112": (Case("avg", BATCH, (2, 2)), True),
+    "avg 3×3 s1 p1, 8×64×112×112": (Case("avg", EIGHT, (3, 3), stride=1, padding=1), False),
+    "max 13×13 s1 p6, 8×256×20×20": (Case("max", DEEP, (13, 13), stride=1, padding=6), False),
+    "max 31×31 s1, 1×8×512×512": (Case("max", PLANES, (31, 31), stride=1), False),
+    "avg 31×31 s1, 1×8×512×512": (Case("avg", PLANES, (31, 31), stride=1), False),
+    "max 2×2×2, 4×32×32×64×64": (Case("max", VOLUME, (2, 2, 2)), True),
+    "max 3 s2, 32×64×16000": (Case("max", SIGNAL, (3,), stride=2), True),
+}
+DERIVATIVES = (
+    "max 2×2, 32×64×112×112",
+    "max 3×3 s2 p1, 32×64×112×112",
+    "avg 2×2, 32×64×112×112",
+    "avg 3×3 s1 p1, 8×64×112×112",
+    "max 2×2×2, 4×32×32×64×64",
+    "max 3 s2, 32×64×16000",
+)
+
+
+def forward() -> Iterator[Row]:
+    for name, (case, memory_bound) in NETWORKS.items():
+        for layout, words in LAYOUTS.items():
+            peers: tuple[str, ...] = FIRST if layout == "first" else LAST
+            peers += ("opencv",) if max(case.window) > 13 else ()  # its kind of work
+            goals = (AHEAD, Goal("copy", 0.8)) if memory_bound else (AHEAD,)
+            yield Row("forward", f"{name}, {words}", replace(case, layout=layout), peers, goals, mean="forward")
+
+
+def vjp() -> Iterator[Row]:
+    for name in DERIVATIVES:
+        case, memory_bound = NETWORKS[name]
+        for layout, words in LAYOUTS.items():
+            goals = (AHEAD, Goal("copy", 0.6)) if memory_bound else (AHEAD,)
+            work = replace(case, layout=layout, mode="vjp")
+            yield Row("vjp", f"{name}, {words}", work, LAST, goals, mean="vjp")
+
+
+def windows() -> Iterator[Row]:
+    for op in ("max", "min", "avg", "sum", "smooth_max"):
+        wide, narrow = (Case(op, (2048, 2048), (k, k), stride=1) for k in (63, 3))
+        yield Row("windows", f"{op} 63×63 beside 3×3, s1, 2048²", wide, (), (Goal("ratio", 2.5),), narrow)
+    for op, dtype in (("max", "uint8"), ("max", "float32"), ("avg", "float32")):
+        case = Case(op, IMAGE, (31, 31), stride=1, dtype=dtype)
+        yield Row("windows", f"{op} 31×31 s1 of {dtype}, 4096²", case, ("opencv", "scipy"), (AHEAD,), mean="forward")
+
+
+def images() -> Iterator[Row]:
+    for dtype in ("uint8", "uint16", "float32"):
+        for op in ("max", "avg"):
+            peers: tuple[str, ...] = ("numpy", "skimage")
+            peers += ("opencv",) if op == "avg" else ("torch",) if dtype != "uint16" else ()
+            listed = (op, dtype) in (("max", "uint8"), ("avg", "float32"))
+            case = Case(op, IMAGE, (2, 2), dtype=dtype)
+            goals = (AHEAD, Goal("copy", 0.7))
+            yield Row("images", f"{op} 2×2 of {dtype}, 4096²", case, peers, goals, mean="forward" if listed else None)
+
+
+DTYPES = ("float64", "float16", "bfloat16", *(f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u")))
+
+
+def dtypes() -> Iterator[Row]:
+    shape = (16, 64, 112, 112)
+    for what, case in {
+        "max 2×2": Case("max", shape, (2, 2)),
+        "avg 2×2": Case("avg", shape, (2, 2)),
+        "max 3×3 s1": Case("max", shape, (3, 3), stride=1),
+    }.items():
+        for dtype in DTYPES:
+            goals = (Goal("ratio per byte", 1.3),)
+            yield Row("dtypes", f"{what} of {dtype} beside float32", replace(case, dtype=dtype), (), goals, case)
+
+
+def smooth() -> Iterator[Row]:
+    for what, case in {
+        "smooth max 2×2": Case("smooth_max", EIGHT, (2, 2)),
+        "smooth max 3×3 s1": Case("smooth_max", EIGHT, (3, 3), stride=1),
+        "lp p=2, 2×2": Case("lp", EIGHT, (2, 2)),
+        "lp p=3, 3×3 s1": Case("lp", EIGHT, (3, 3), stride=1, p=3.0),
+    }.items():
+        for layout, words in LAYOUTS.items():
+            work = replace(case, layout=layout)
+            yield Row("smooth", f"{what}, 8×64×112×112, {words}", work, LAST, (Goal("ahead", 5.0),))
+
+
+def options() -> Iterator[Row]:
+    """The base case is the plain one with as many outputs: its array is as large as that takes."""
+    limit = (Goal("ratio", 1.5),)
+    for op in ("max", "avg"):
+        tiles, dense = Case(op, EIGHT, (2, 2)), Case(op, EIGHT, (3, 3), stride=1)
+        halves = Case(op, (8, 64, 113, 113), (3, 3), stride=2)
+        pairs = {
+            "dilation 2, 3×3 s1": (replace(dense, shape=(8, 64, 114, 114), dilation=2), dense),
+            "dilation 2, 2×2 s2": (replace(tiles, shape=(8, 64, 113, 113), dilation=2, stride=2), tiles),
+            "padding 1, 3×3 s1": (replace(dense, padding=1), replace(dense, shape=(8, 64, 114, 114))),
+            "padding 1, 2×2": (replace(tiles, padding=1), replace(tiles, shape=(8, 64, 114, 114))),
+            "ceil_mode, 3×3 s2": (replace(halves, shape=EIGHT, ceil_mode=True), halves),
+            "axes in the middle, 2×2": (replace(tiles, shape=(8, 112, 112, 64), axes=(1, 2)), tiles),
+            "axes in the middle, 3×3 s1": (replace(dense, shape=(8, 112, 112, 64), axes=(1, 2)), dense),
+            "axes first, 2×2": (replace(tiles, shape=(112, 112, 8, 64), axes=(0, 1)), tiles),
+            'nan="omit", none there, 2×2': (replace(tiles, nan="omit"), tiles),
+            'nan="omit", none there, 3×3 s1': (replace(dense, nan="omit"), dense),
+            'nan="omit", 1 % NaN, 2×2': (replace(tiles, nan="omit", nans=0.01), tiles),
+            'nan="omit", 1 % NaN, 3×3 s1': (replace(dense, nan="omit", nans=0.01), dense),
+        }
+        if op == "max":
+            pairs["indices, 2×2"] = (replace(tiles, indices=True), tiles)
+            pairs["indices, 3×3 s1"] = (replace(dense, indices=True), dense)
+            pairs["indices, 3×3 s2 p1"] = (
+                replace(halves, shape=EIGHT, padding=1, indices=True),
+                replace(halves, shape=EIGHT, padding=1),
+            )
+        for what, (case, base) in pairs.items():
+            yield Row("options", f"{op}, {what}", case, (), limit, base)
+
+
+def calls() -> Iterator[Row]:
+    for op in ("max", "avg"):
+        case = Case(op, (1, 1, 4, 4), (2, 2))
+        yield Row("calls", f"{op} 2×2 on 4×4", case, ("torch", "jax"), (AHEAD,))
+        back = replace(case, mode="backward")
+        peers = ("torch", "mygrad") if op == "max" else ("torch",)
+        yield Row("calls", f"{op} 2×2 on 4×4, Tensor, sum, backward", back, peers, (AHEAD,))
+
+
+def memory() -> Iterator[Row]:
+    """A MiB per thread; for the derivative of a maximum one byte per output more, which says where it was."""
+    for layout, words in LAYOUTS.items():
+        for name in ("max 2×2, 32×64×112×112", "max 3×3 s2 p1, 32×64×112×112", "avg 3×3 s1 p1, 8×64×112×112"):
+            case = replace(NETWORKS[name][0], layout=layout)
+            for mode, title in (("forward", "forward"), ("vjp", "value + VJP")):
+                yield memory_row(f"{name}, {words}, {title}", replace(case, mode=mode))
+    yield memory_row("max 31×31 s1 of float32, 4096², forward", Case("max", IMAGE, (31, 31), stride=1))
+    yield memory_row("avg 31×31 s1 of float32, 4096², forward", Case("avg", IMAGE, (31, 31), stride=1))
+    yield memory_row("avg 2×2 of uint8, 4096², forward", Case("avg", IMAGE, (2, 2), dtype="uint8"))
+    yield memory_row("smooth max 3×3 s1, 8×64×112×112, forward", Case("smooth_max", EIGHT, (3, 3), stride=1))
+
+
+def memory_row(name: str, case: Case) -> Row:
+    chosen = case.mode == "vjp" and case.op in ("max", "min")
+    offsets = case.output_bytes // case.output_dtype.itemsize if chosen else 0
+    return Row("memory", name, case, (), (Goal("memory", THREADS + offsets / 2**20),))
+
+
+def threads() -> Iterator[Row]:
+    goal = (Goal("speedup", 1.8),)
+    plane = Case("max", (1024, 1024), (3, 3), stride=1)
+    for name, case in {
+        "max 13×13 s1 p6, 8×256×20×20": NETWORKS["max 13×13 s1 p6, 8×256×20×20"][0],
+        "max 3×3 s1, one plane of 1024²": plane,
+        "avg 3×3 s1, one plane of 1024²": replace(plane, op="avg"),
+        "max 31×31 s1, one plane of 1024²": replace(plane, window=(31, 31)),
+        "avg 31×31 s1, one plane of 4096²": Case("avg", IMAGE, (31, 31), stride=1),
+        "smooth max 3×3 s1, one plane of 1024²": replace(plane, op="smooth_max"),
+        "max 2×2, 1×16×256×256": Case("max", (1, 16, 256, 256), (2, 2)),
+    }.items():
+        yield Row("threads", name, case, (), goal)
+
+
+def package() -> Iterator[Row]:
+    yield Row("package", "wheel, MB", None, (), (Goal("size", 5.0),))
+    yield Row("package", "import after NumPy's, ms", None, (), (Goal("import", 50.0),))
+
+
+def rows() -> list[Row]:
+    makers = (forward, vjp, windows, images, dtypes, smooth, options, calls, memory, threads, package)
+    return [row for maker in makers for row in maker()]

@@ -1,0 +1,141 @@
+// Tiles of maxima and minima that report where each winner is.
+
+// From an offset in the window to the distance, in the flat index, from the window's first cell.
+struct Taps {
+    const Job& job;
+    int64_t* table;  // for small windows
+    int64_t size;
+
+    int64_t decode(int64_t offset) const {
+        int64_t distance = 0;
+        for (int q = 0; q < job.rank; ++q)
+            distance += offset / job.weight[q] % job.axis[q].k * job.axis[q].d * job.plane[q];
+        return distance;
+    }
+};
+
+inline Taps tap_table(const Job& job, Arena* arena) {
+    int64_t cells = 1;
+    for (int q = 0; q < job.rank; ++q) cells = cells > 4096 ? cells : cells * job.axis[q].k;
+    Taps taps{job, nullptr, cells > 4096 ? 0 : cells};
+    if (taps.size) {
+        taps.table = take<int64_t>(arena, taps.size);
+        for (int64_t i = 0; i < taps.size; ++i) taps.table[i] = taps.decode(i);
+    }
+    return taps;
+}
+
+// What the windows along one axis add to the report, and which of them lack taps.
+struct Along {
+    int64_t* start;  // the flat index of tap 0
+    int64_t* lead;   // the offset of the first real tap
+    int64_t* cut;    // the windows that lack some taps, and of these
+    bool* none;      // those that lack all
+    int64_t cuts;
+};
+
+inline Along windows_along(const Job& job, const Box& b, int q, Arena* arena) {
+    const Axis& a = job.axis[q];
+    const int64_t n = b.count[q];
+    Along along{take<int64_t>(arena, n), take<int64_t>(arena, n), take<int64_t>(arena, n), take<bool>(arena, n), 0};
+    const Span whole = whole_windows(a, b.j0[q], n);
+    for (int64_t j = 0; j < n; ++j) {
+        along.start[j] = first_cell(a, b.j0[q] + j) * job.plane[q];
+        along.lead[j] = 0;
+        along.none[j] = false;
+        if (j >= whole.begin && j < whole.end) continue;
+        const Span real = real_taps(a, b.j0[q] + j);
+        along.lead[j] = real.begin * job.weight[q];
+        along.none[j] = real.begin == real.end;
+        along.cut[along.cuts++] = j;
+    }
+    return along;
+}
+
+// A row of winners: offsets in the window, w or all 0 without one, or flat indices.
+template <class O, class U>
+inline void write_winners(O* __restrict out, const U* __restrict w, int64_t n, int64_t base,
+                          const int64_t* __restrict start, const Taps& taps) {
+    if constexpr (sizeof(O) < 8) {
+        for (int64_t i = 0; i < n; ++i) out[i] = w ? static_cast<O>(w[i]) : O{0};
+    } else {
+        const int64_t* table = taps.table;
+        if (!w)
+            for (int64_t i = 0; i < n; ++i) out[i] = base + (start ? start[i] : 0);
+        else if (!table)
+            for (int64_t i = 0; i < n; ++i)
+                out[i] = base + (start ? start[i] : 0) + taps.decode(static_cast<int64_t>(w[i]));
+        else if (start)
+            for (int64_t i = 0; i < n; ++i) out[i] = base + start[i] + table[w[i]];
+        else
+            for (int64_t i = 0; i < n; ++i) out[i] = base + table[w[i]];
+    }
+}
+
+// `absent` is the value of no cell, where NaN is not.
+template <class T, class O>
+CENOTE_ONCE void report_winners(const Job& job, const Box& b, const T* values, Unsigned<T>* offsets,
+                                const int64_t* stride, T absent, Arena* arena) {
+    using U = Unsigned<T>;
+    const Taps taps = tap_table(job, arena);
+    const bool lanes = rows_are_lanes(job);
+    const int depth = row_depth(job);
+    Along* axes = take<Along>(arena, job.rank);
+    for (int q = 0; q < job.rank; ++q) axes[q] = windows_along(job, b, q, arena);
+    const Along* last = lanes ? nullptr : &axes[job.rank - 1];
+    const O no_winner = static_cast<O>(~O{0});
+    for_result_rows(job, b, stride, [&](const int64_t* at, int64_t offset, int64_t y, int64_t n) {
+        const T* v = values + offset;
+        U* w = offsets ? offsets + offset : nullptr;
+        O* out = static_cast<O*>(job.winners) + y;
+        store_row(job.out, job.y + y * size_of(job.out), v, n);
+        int64_t base = 0, lead = 0;
+        bool cut = false, none = false;
+        for (int q = 0; q < depth; ++q) {
+            base += axes[q].start[at[q]];
+            lead += axes[q].lead[at[q]];
+            cut |= axes[q].lead[at[q]] > 0;
+            none |= axes[q].none[at[q]];
+        }
+        if (none) {
+            for (int64_t i = 0; i < n; ++i) out[i] = no_winner;
+            return;
+        }
+        // Padding was laid out as cells of the least value. Where that is the result all real cells have it too, and
+        // the first of them wins.
+        const auto mend = [&](int64_t i) {
+            if (v[i] == absent) w[i] = static_cast<U>(lead + (last ? last->lead[i] : 0));
+        };
+        if (w && cut)
+            for (int64_t i = 0; i < n; ++i) mend(i);
+        else if (w && last)
+            for (int64_t i = 0; i < last->cuts; ++i) mend(last->cut[i]);
+        write_winners<O, U>(out, w, n, base, last ? last->start : nullptr, taps);
+        if (last)
+            for (int64_t i = 0; i < last->cuts; ++i)
+                if (last->none[last->cut[i]]) out[last->cut[i]] = no_winner;
+        if (job.omit)
+            for (int64_t i = 0; i < n; ++i) out[i] = v[i] != v[i] ? no_winner : out[i];
+    });
+}
+
+template <class C>
+inline void pick_at_tile(const Job& job, int64_t task, Arena* arena) {
+    const Box b = locate(job, task);
+    View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
+    const View<C> totals = run_passes<C>(job, b, in, nullptr, arena);
+    using T = typename C::T;
+    const auto report = [&]<class O>(O) {
+        report_winners<T, O>(job, b, totals.base.v, totals.base.w, totals.stride, C::absent(), arena);
+    };
+    switch (job.report) {
+        case Report::offset8: return report(uint8_t{});
+        case Report::offset16:
+            if constexpr (sizeof(T) >= 2) report(uint16_t{});
+            return;
+        case Report::offset32:
+            if constexpr (sizeof(T) >= 4) report(uint32_t{});
+            return;
+        case Report::index: return report(int64_t{});
+    }
+}
