@@ -25,8 +25,8 @@ inline void add_where_2(T* to, const T* value, const Unsigned<T>* winner, int64_
     using V = typename Lane<T, kVectorBytes>::V;
     using W = typename Beside<V, U>::type;
     constexpr int wide = Lane<T, kVectorBytes>::count;
-    // No winner has the largest number.
-    const U one = static_cast<U>(first), other = second < 0 ? static_cast<U>(~U{0}) : static_cast<U>(second);
+    // The largest number is that of windows without a winner: no second tap has one that nobody has.
+    const U one = static_cast<U>(first), other = static_cast<U>(second < 0 ? ~U{0} - 1 : static_cast<U>(second));
     int64_t i = 0;
     for (; i + wide <= n; i += wide) {
         const V v = load<V>(value + i);
