@@ -72,8 +72,8 @@ def conv_filter(x: Array, y: Array, axes: Sequence[Axis], groups: int) -> Array:
     w = np.zeros((*(axis.k for axis in axes), x.shape[-1] // groups, y.shape[-1]), work)
     for tap, windows, cells in taps(axes):
         for c, o in zip(parts(x.shape[-1], groups), parts(y.shape[-1], groups), strict=True):
-            rows, columns = x[(*cells, c)], y[(*windows, o)]
-            w[tap][:, o] = rows.reshape(-1, rows.shape[-1]).T @ columns.reshape(-1, columns.shape[-1])
+            all_but_channels = list(range(1 + len(axes)))
+            w[tap][:, o] = np.tensordot(x[(*cells, c)], y[(*windows, o)], (all_but_channels, all_but_channels))
     return narrowed(w, dtype)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import primitives
-from .arrays import Array
+from .arrays import Array, native
 from .convolving import convolve
 from .elementwise import fit, unfit
 from .frame import Frame
@@ -57,14 +57,14 @@ def derivative(frame: Frame, result: str, whole: Array, role: str, value: Value,
         return fit(contract(frame, result, {role: t, other: held}), whole.shape, whole.dtype)
 
     def transpose(g: Value) -> Value:
-        return unfit(contract(frame, role, {result: g, other: held}), before.shape, before.dtype)
+        return unfit(contract(frame, role, {result: g, other: held}), before.shape, native(before.dtype))
 
     return Linear(apply, transpose)
 
 
 def by_bias(whole: Array, bias: Value, frame: Frame) -> Linear:
     """A bias goes to all cells of its channel."""
-    dtype = data_of(bias).dtype
+    dtype = native(data_of(bias).dtype)
     total = ChannelSum(whole.shape, frame.channel_axis)
     return Linear(
         lambda t: linear(fit(t, (whole.shape[frame.channel_axis],), whole.dtype), total.T),
