@@ -29,8 +29,8 @@ def promoted(operands: Mapping[str, DType]) -> DType:
     try:
         found: DType = np.result_type(*operands.values())
     except TypeError:
-        told = " and ".join(f"{name} has dtype {dtype}" for name, dtype in operands.items())
-        raise BadType(f"{told}: there is no dtype that holds them all, convert them to one") from None
+        told = ", ".join(f"{name} has dtype {dtype}" for name, dtype in operands.items())
+        raise BadType(f"{told}: NumPy knows no dtype that holds them all, convert them to one") from None
     return native(found)
 
 

@@ -218,8 +218,8 @@ def build_transpose(
                 rule = f"{o}*{s} = {least}" if isinstance(pad, str) else f"{written(o, k, s, d, pad)} = {least}"
                 possible = f"from {low} to {high} is possible" if low <= high else "none is possible"
                 raise BadValue(
-                    f"output_shape={shown(output_shape)}: {n} cells on axis {position} of x of shape {shown(y)}: "
-                    f"{possible}, up to max(stride, dilation) - 1 = {max(s, d) - 1} more than {rule}"
+                    f"output_shape={shown(output_shape)}: {counted(n, 'cell', 'cells')} on axis {position} of x of "
+                    f"shape {shown(y)}: {possible}, up to max(stride, dilation) - 1 = {max(s, d) - 1} more than {rule}"
                 )
         if isinstance(pad, str):
             # Cells beyond o whole steps are added at the end; the padding does not know of them.
@@ -258,7 +258,7 @@ def parse_output_shape(value: object, output_padding: object, extra: Shape, rank
         )
     entries = as_sequence(value)
     if entries is None:
-        entries = (value,)
+        entries = (as_int("output_shape", value, value, 0),)
     if len(entries) != rank:
         raise BadValue(
             f"output_shape={shown(value)} has {counted(len(entries), 'entry', 'entries')}, w has "
