@@ -1,0 +1,340 @@
+// The adjoint of convolution with respect to the filter: a reduction over pixels.
+//
+// Pixels are summed up in a fixed number of parts, which are added in their order at the end: the number of parts
+// depends on the geometry, never on threads.
+
+#include <cstring>
+
+#include "conv_blocks.hpp"
+#include "conv_plan.hpp"
+#include "parallel.hpp"
+
+namespace cenote {
+
+namespace {
+
+constexpr int64_t kMostParts = 8, kPartsBytes = 1024 * 1024;
+
+// What the lanes of the sums are: channels of y, taps and channels of x, or groups.
+enum class Lanes : uint8_t { channels, taps, groups };
+
+struct Filter {
+    Plan plan;
+    Lanes lanes;
+    std::vector<Block> blocks;
+    int64_t steps;          // taps × channels of x: rows of w
+    int64_t padded_out;     // columns of the sums
+    int64_t range, ranges;  // of channels of y, per task
+    int64_t sums, slices;   // elements of one part; number of parts
+    Memory memory;
+    int64_t tiles;
+};
+
+struct Task {
+    const Filter& f;
+    const Plan& p;
+    Arena* arena;
+    Tile tile;
+    const Block& block;
+    int64_t group, begin, end;
+    char* sums;  // of this part
+    Box box;
+    int64_t pixels;
+    std::vector<Run> rows;  // of pixels along the last axis: a, b as ChannelsCall has them
+    std::vector<int64_t> from, to;
+
+    // body(offset in the box, offset in y in bytes) for each row of pixels along the last axis
+    template <class Body>
+    void for_rows(Body body) {
+        const int axes = static_cast<int>(p.axes.size());
+        std::vector<int64_t> at(axes);
+        for (int q = 0; q < axes; ++q) at[q] = tile.u[q].begin;
+        for (;;) {
+            int64_t in = 0, out = 0;
+            for (int q = 0; q < axes; ++q) {
+                in += (at[q] - tile.u[q].begin) * box.sides[q].u_step;
+                out += at[q] * p.axes[q].out_stride;
+            }
+            body(in, out);
+            int q = axes - 2;
+            while (q >= 0 && ++at[q] == tile.u[q].end) {
+                at[q] = tile.u[q].begin;
+                --q;
+            }
+            if (q < 0) return;
+        }
+    }
+    int64_t columns() const { return tile.u.back().end - tile.u.back().begin; }
+
+    // y of the tile, channels first … first+count-1, as [pixel][width].
+    void pack_y(char* to_memory, int64_t first, int64_t count, int64_t width) {
+        const char* y = p.result + first / p.parts * p.result_channel;
+        int64_t pixel = 0;
+        for_rows([&](int64_t, int64_t out) {
+            load_channels(p, y + out, p.axes.back().out_stride, p.result_channel, to_memory + pixel * width * p.width,
+                          width, 1, columns(), count);
+            pixel += columns();
+        });
+    }
+
+    void by_channels(char* packed);
+    void by_taps(char* packed);
+    void by_groups(char* packed);
+};
+
+void Task::by_channels(char* packed) {
+    const ConvKernels& k = *p.kernels;
+    from.clear();
+    to.clear();
+    const std::vector<size_t> phase(p.axes.size(), 0);
+    std::vector<Run> taps;
+    build_runs(p, block, box, phase, RunShape::channels, 0, taps);
+    for (const Run& run : taps) {
+        for (int64_t i = 0; i < run.length; ++i) {
+            from.push_back(run.a + i);
+            to.push_back((block.start + run.b + i) * f.padded_out);
+        }
+    }
+    ChannelsCall call{};
+    call.a = box.data;
+    call.a_at = from.data();
+    call.out_at = to.data();
+    call.rows = static_cast<int64_t>(from.size());
+    call.runs = rows.data();
+    call.run_count = static_cast<int64_t>(rows.size());
+    call.step = box.sides.back().u_step;
+    call.add = true;
+    call.b = packed;
+    for (int64_t n = begin; n < end; n += k.panel) {
+        const int64_t lanes = least(k.panel, end - n), width = ceil_div(lanes, k.vector) * k.vector;
+        if (width > lanes) std::memset(packed, 0, static_cast<size_t>(pixels * width * p.width));
+        pack_y(packed, group * p.out + n, lanes, width);
+        call.out = sums + (group * f.steps * f.padded_out + n) * p.width;
+        call.lanes = static_cast<int>(width);
+        k.channels(call);
+    }
+}
+
+void Task::by_taps(char* packed) {
+    const ConvKernels& k = *p.kernels;
+    from.clear();
+    to.clear();
+    const std::vector<size_t> phase(p.axes.size(), 0);
+    std::vector<Run> taps, pixel_rows;
+    build_runs(p, block, box, phase, RunShape::channels, 0, taps);
+    for (const Run& row : rows) pixel_rows.push_back({row.b, row.a, row.length});
+    PixelsCall call{};
+    call.x = box.data;
+    call.x_at = from.data();
+    call.out_stride = f.steps;
+    call.runs = pixel_rows.data();
+    call.run_count = static_cast<int64_t>(pixel_rows.size());
+    call.step = box.sides.back().u_step;
+    call.add = true;
+    call.a = packed;
+    const int64_t unit = p.parts, most_m = k.most_m / unit * unit;
+    for (int64_t n = begin; n < end;) {
+        const int64_t m = ceil_div(end - n, ceil_div(end - n, most_m) * unit) * unit;
+        pack_y(packed, group * p.out + n, m, m);
+        call.m = static_cast<int>(m);
+        call.out = sums + (group * p.out + n) * f.steps * p.width;
+        // Runs of the same length go together.
+        for (size_t t = 0; t < taps.size();) {
+            from.clear();
+            to.clear();
+            call.lanes = taps[t].length;
+            for (; t < taps.size() && taps[t].length == call.lanes; ++t) {
+                from.push_back(taps[t].a);
+                to.push_back(block.start + taps[t].b);
+            }
+            call.x_at = from.data();
+            call.out_at = to.data();
+            call.rows = static_cast<int64_t>(from.size());
+            k.pixels(call);
+        }
+        n += m;
+    }
+}
+
+void Task::by_groups(char* packed) {
+    const int64_t all = p.groups * p.out;
+    const std::vector<size_t> phase(p.axes.size(), 0);
+    std::vector<Run> taps;
+    build_runs(p, block, box, phase, RunShape::lanes, all, taps);
+    LanesFilterCall call{};
+    call.pixels = columns();
+    call.lanes = all;
+    call.x_step = box.sides.back().u_step;
+    call.runs = taps.data();
+    call.run_count = static_cast<int64_t>(taps.size());
+    call.w = sums + block.start * all * p.width;
+    bool direct =
+        p.same && p.result_channel == p.part_bytes && reinterpret_cast<uintptr_t>(p.result) % p.part_bytes == 0;
+    for (const PlanAxis& a : p.axes) direct &= a.out_stride % p.width == 0;
+    call.y_step = direct ? p.axes.back().out_stride / p.width : all;
+    if (!direct) pack_y(packed, 0, all, all);
+    int64_t pixel = 0;
+    for_rows([&](int64_t in, int64_t out) {
+        call.x = box.data + in * p.width;
+        call.y = direct ? p.result + out : packed + pixel * all * p.width;
+        p.kernels->lanes_filter(call);
+        pixel += columns();
+    });
+}
+
+void run_task(const void* context, int64_t index, Arena* arena) {
+    const auto& f = *static_cast<const Filter*>(context);
+    const Plan& p = f.plan;
+    const auto blocks = static_cast<int64_t>(f.blocks.size());
+    const int64_t groups = f.lanes == Lanes::groups ? 1 : p.groups;
+    const int64_t range = index % f.ranges, block = index / f.ranges % blocks;
+    const int64_t group = index / f.ranges / blocks % groups, slice = index / f.ranges / blocks / groups;
+    const Block& b = f.blocks[block];
+    if (b.steps == 0) return;
+    const bool alone = f.lanes == Lanes::groups;
+    const int64_t lanes = alone ? p.groups * p.out : 1;
+    const Layout layout = alone ? Layout::expanded : Layout::pixel_major;
+    Task task{f,
+              p,
+              arena,
+              {},
+              b,
+              group,
+              range * f.range,
+              least((range + 1) * f.range, p.out),
+              f.memory.get() + slice * f.sums * p.width,
+              {},
+              0,
+              {},
+              {},
+              {}};
+    char *memory = nullptr, *packed = nullptr;
+    int64_t space = -1, packed_space = -1;
+    for (int64_t t = f.tiles * slice / f.slices; t < f.tiles * (slice + 1) / f.slices; ++t) {
+        task.tile = tile_at(p, t);
+        task.tile.chunk = b.chunk;
+        // Lanes of taps may be read behind the last one.
+        const bool may_be_direct = f.lanes == Lanes::channels || (alone && p.out == 1 && p.reduce == 1);
+        task.box = lay_box(p, task.tile, b.count, lanes, layout, may_be_direct);
+        if (!task.box.direct && task.box.elements > space) {
+            space = task.box.elements;
+            memory = static_cast<char*>(arena_take(arena, (space + p.kernels->slack) * p.width));
+        }
+        fill_box(p, task.box, group, b.first, b.count, layout, memory);
+        task.pixels = 0;
+        task.rows.clear();
+        task.for_rows([&](int64_t in, int64_t) {
+            task.rows.push_back({in, task.pixels, task.columns()});
+            task.pixels += task.columns();
+        });
+        const int64_t wide = alone ? p.groups * p.out : p.kernels->panel;
+        if (task.pixels * wide > packed_space) {
+            packed_space = task.pixels * wide;
+            packed = static_cast<char*>(arena_take(arena, packed_space * p.width));
+        }
+        if (alone)
+            task.by_groups(packed);
+        else if (f.lanes == Lanes::channels)
+            task.by_channels(packed);
+        else
+            task.by_taps(packed);
+    }
+}
+
+// Products of parts to complex numbers: (re, re) - (im, im) and (re, im) + (im, re), left where (re, re), (re, im)
+// were.
+template <class T>
+void join_parts(T* at, int64_t rows, int64_t columns, int64_t d0, int64_t d1) {
+    for (int64_t r = 0; r < rows; r += 2) {
+        for (int64_t n = 0; n < columns; n += 2) {
+            T *re = at + r * d0 + n * d1, *im = re + d1;
+            *re -= re[d0 + d1];
+            *im += re[d0];
+        }
+    }
+}
+
+template <class T>
+void add_slices(T* sums, int64_t count, int64_t slices) {
+    for (int64_t s = 1; s < slices; ++s)
+        for (int64_t i = 0; i < count; ++i) sums[i] += sums[s * count + i];
+}
+
+void store_filter(const Filter& f) {
+    const Plan& p = f.plan;
+    char* const w_data = const_cast<char*>(p.w);
+    const ConvKernels& k = *p.kernels;
+    for (const Block& b : f.blocks) {
+        for_taps(p, b, [&](int64_t tap, int64_t offset) {
+            char* w = w_data + offset + b.first / p.parts * p.w_reduce;
+            const int64_t row = b.start + tap * b.count;
+            if (f.lanes == Lanes::groups) {
+                for (int64_t r = 0; r < b.count; ++r)
+                    k.store({p.part, w + r * p.w_reduce, p.w_group, p.w_out,
+                             f.memory.get() + (row + r) * p.groups * p.out * p.width, p.out, 1, p.groups, p.out});
+                return;
+            }
+            const bool wide = f.lanes == Lanes::channels;
+            const int64_t d0 = wide ? f.padded_out : 1, d1 = wide ? 1 : f.steps;
+            for (int64_t g = 0; g < p.groups; ++g, w += p.w_group) {
+                char* at = f.memory.get() + (g * f.steps * f.padded_out + row * d0) * p.width;
+                if (p.parts == 1) {
+                    k.store({p.part, w, p.w_reduce, p.w_out, at, d0, d1, b.count, p.out});
+                    continue;
+                }
+                if (p.width == 4)
+                    join_parts(reinterpret_cast<float*>(at), b.count, p.out, d0, d1);
+                else
+                    join_parts(reinterpret_cast<double*>(at), b.count, p.out, d0, d1);
+                for (int part = 0; part < 2; ++part)
+                    k.store({p.part, w + part * p.part_bytes, p.w_reduce, p.w_out, at + part * d1 * p.width, 2 * d0,
+                             2 * d1, b.count / 2, p.out / 2});
+            }
+        });
+    }
+}
+
+}  // namespace
+
+void run_filter(const ConvRequest&, Plan& plan) {
+    Filter f{};
+    f.plan = std::move(plan);
+    Plan& p = f.plan;
+    const ConvKernels& k = *p.kernels;
+    const bool alone = p.groups > 1 && p.parts == 1 && p.out < k.vector;
+    f.lanes = alone ? Lanes::groups : p.out <= k.most_m / 2 ? Lanes::taps : Lanes::channels;
+    const int64_t copies = alone ? p.groups * p.out : 1;
+    f.blocks = choose_blocks(p, copies, 0, f.steps);
+    f.padded_out = f.lanes == Lanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
+    const int64_t count = f.blocks[0].count;
+    choose_conv_tiles(p, count * copies, alone ? copies : k.panel, conv_tile_bytes(), kMostParts);
+    f.tiles = tile_count(p);
+    f.sums = p.groups * f.steps * f.padded_out;
+    f.slices = most(1, least(least(kMostParts, f.tiles), kPartsBytes / most(1, f.sums * p.width)));
+    f.memory = take_memory(f.sums * f.slices * p.width);
+
+    const double products =
+        static_cast<double>(p.pixels) * static_cast<double>(f.steps) * static_cast<double>(p.groups * p.out);
+    const int threads = conv_threads(products);
+    const int64_t others = f.slices * (alone ? 1 : p.groups) * static_cast<int64_t>(f.blocks.size());
+    const int64_t wanted = threads > 1 ? 4 * threads : 1;
+    f.range = p.out;
+    f.ranges = 1;
+    if (others < wanted && f.lanes == Lanes::channels) {
+        f.range = ceil_div(ceil_div(p.out, k.panel), ceil_div(wanted, others)) * k.panel;
+        f.ranges = ceil_div(p.out, f.range);
+    }
+    if (f.tiles > 0) parallel_for(others * f.ranges, threads, &run_task, &f);
+    char* sums = f.memory.get();
+    if (p.part == DType::f64)
+        add_slices(reinterpret_cast<double*>(sums), f.sums, f.slices);
+    else if (p.width == 8)
+        add_slices(reinterpret_cast<uint64_t*>(sums), f.sums, f.slices);
+    else if (p.part == DType::f32 || p.part == DType::f16 || p.part == DType::bf16)
+        add_slices(reinterpret_cast<float*>(sums), f.sums, f.slices);
+    else
+        add_slices(reinterpret_cast<uint32_t*>(sums), f.sums, f.slices);
+    store_filter(f);
+}
+
+}  // namespace cenote

@@ -1,0 +1,91 @@
+// What a SIMD level offers to convolution: plain data and function pointers only (see geometry.hpp).
+//
+// Offsets count elements of the work dtype. All sums run over the runs in their order, so a result does not
+// depend on how rows and lanes are cut.
+#pragma once
+
+#include "geometry.hpp"
+
+namespace cenote {
+
+// One piece of the reduction: `length` products, which start at element `a` of the one and at `b` of the other.
+struct Run {
+    int64_t a, b, length;
+};
+
+// out[row][lane] = init[lane] + Σ a[a_at[row] + run.a + i*step] · b[run.b + i][lane]: the lanes are channels.
+struct ChannelsCall {
+    const void* a;
+    const void* b;  // a panel: as many lanes as `lanes`, filled up to whole vectors, for each i
+    void* out;
+    const void* init;  // as wide as the panel, or null for zeros
+    const int64_t* a_at;
+    const int64_t* out_at;
+    int64_t rows;
+    const Run* runs;
+    int64_t run_count, step;
+    int lanes;
+    bool add;  // to what is in out, instead of init
+};
+
+// out[m][row][lane] = init[m] + Σ a[run.a + i][m] · x[x_at[row] + run.b + i*step + lane]: the lanes are pixels.
+// Up to a block of lanes behind the last one may be read.
+struct PixelsCall {
+    const void* a;
+    const void* x;
+    void* out;
+    const void* init;
+    const int64_t* x_at;
+    const int64_t* out_at;
+    int64_t rows, lanes, out_stride;  // between one m and the next
+    const Run* runs;
+    int64_t run_count, step;
+    int m;
+    bool add;
+};
+
+// out[p*out_step + lane] = init[lane] + Σ x[p*x_step + run.a + lane] · w[run.b + lane]: each lane on its own.
+struct LanesCall {
+    const void* x;
+    const void* w;
+    void* out;
+    const void* init;
+    int64_t pixels, lanes, x_step, out_step;
+    const Run* runs;
+    int64_t run_count;
+    bool add;
+};
+
+// w[run.b + lane] += Σ x[p*x_step + run.a + lane] · y[p*y_step + lane]: the derivative of the call above.
+struct LanesFilterCall {
+    const void* x;
+    const void* y;
+    void* w;
+    int64_t pixels, lanes, x_step, y_step;
+    const Run* runs;
+    int64_t run_count;
+};
+
+// A plane of n0 × n1 elements between an array (strides in bytes) and working memory (strides in elements).
+struct PlaneCall {
+    DType type;  // of the array
+    char* array;
+    int64_t s0, s1;
+    void* work;
+    int64_t d0, d1, n0, n1;
+};
+
+struct ConvKernels {
+    int vector;  // lanes of a vector
+    int panel;   // lanes of a whole panel of channels
+    int most_m;  // of a PixelsCall
+    int slack;   // lanes that a PixelsCall may read behind the last one
+    void (*channels)(const ChannelsCall&);
+    void (*pixels)(const PixelsCall&);
+    void (*lanes)(const LanesCall&);
+    void (*lanes_filter)(const LanesFilterCall&);
+    void (*load)(const PlaneCall&);
+    void (*store)(const PlaneCall&);
+};
+
+}  // namespace cenote
