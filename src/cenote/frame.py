@@ -206,8 +206,7 @@ def build_transpose(
             if n < 1 and not isinstance(pad, str):
                 raise BadValue(
                     f"padding={shown(padding)}: on axis {position} of x of shape {shown(y)} the result would have "
-                    f"{written(o, k, s, d, pad)}{f' + {extra[i]}' if extra[i] else ''} = {n} cells: use less padding, "
-                    "or more output_padding"
+                    f"{written(o, k, s, d, pad)}{f' + {extra[i]}' if extra[i] else ''} = {n} cells: use less padding"
                 )
         else:
             n = sizes[i]

@@ -113,7 +113,8 @@ def conv_nd(
     x, filter_bank : array_like or Tensor
         Anything but a Tensor is a constant.
     stride, padding, dilation : int or one int per convolved axis
-        Filters must reach the end of each padded axis exactly: nothing is left over.
+        Filters must reach the end of each padded axis exactly: nothing is left over. A dilated filter that just fits,
+        which mygrad refuses, is laid.
     constant : bool, optional
         True gives a constant Tensor. False gives one that is not: where both operands are constants, a new variable.
     """
