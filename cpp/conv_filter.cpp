@@ -296,7 +296,7 @@ void store_filter(const Filter& f) {
 
 }  // namespace
 
-void run_filter(const ConvRequest&, Plan& plan) {
+void run_filter(Plan& plan) {
     Filter f{};
     f.plan = std::move(plan);
     Plan& p = f.plan;
@@ -311,7 +311,8 @@ void run_filter(const ConvRequest&, Plan& plan) {
     f.tiles = tile_count(p);
     f.sums = p.groups * f.steps * f.padded_out;
     f.slices = most(1, least(least(kMostParts, f.tiles), kPartsBytes / most(1, f.sums * p.width)));
-    f.memory = take_memory(f.sums * f.slices * p.width);
+    f.memory = Memory(f.sums * f.slices * p.width);
+    std::memset(f.memory.get(), 0, static_cast<size_t>(f.sums * f.slices * p.width));
 
     const double products =
         static_cast<double>(p.pixels) * static_cast<double>(f.steps) * static_cast<double>(p.groups * p.out);

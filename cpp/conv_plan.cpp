@@ -1,7 +1,9 @@
 #include "conv_plan.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "cpu.hpp"
 #include "parallel.hpp"
@@ -107,6 +109,7 @@ Plan make_plan(const ConvRequest& r) {
     const ConvArray& from = back ? r.y : r.x;
     const ConvArray& to = back ? r.x : r.y;
     plan.groups = r.groups;
+    plan.bundle = 1;
     plan.reduce = (back ? r.out : r.in) * plan.parts;
     plan.out = (back ? r.in : r.out) * plan.parts;
     plan.source = from.data;
@@ -228,37 +231,53 @@ int64_t source_cell(const Box::Side& side, int64_t step, int64_t i) {
     return side.base + i / side.windows * step + i % side.windows * side.gap;
 }
 
-// One row of the box along the last axis, from `from` (its cell 0, channel `first` of the group) to element `to`.
+// n0 × n1 zeros.
+void clear_plane(const Plan& plan, char* to, int64_t d0, int64_t d1, int64_t n0, int64_t n1) {
+    if (d0 == 1) {  // the longer rows inside
+        std::swap(d0, d1);
+        std::swap(n0, n1);
+    }
+    if (d0 == n1) {
+        n1 *= n0;
+        n0 = 1;
+    }
+    for (int64_t i = 0; i < n0; ++i)
+        std::memset(to + i * d0 * plan.width, 0, static_cast<size_t>(n1 * plan.width));
+}
+
+// One row of the box along the last axis, from `from` (its cell 0, the first channel) to element `to`. A row of
+// padding has no `from`.
 void fill_row(const Plan& plan, const Box& box, const char* from, int64_t first, int64_t count, Layout layout,
               char* to) {
     const PlanAxis& a = plan.axes.back();
     const Box::Side& side = box.sides.back();
-    const int64_t fold = layout == Layout::planar ? box.fold : side.separate ? side.windows : 1;
+    const bool planar = layout == Layout::planar;
+    const int64_t fold = planar ? box.fold : side.separate ? side.windows : 1;
+    const int64_t d0 = planar ? 1 : fold * side.stride, d1 = planar ? box.channel_step : 1;
+    const int64_t all = planar ? count : side.stride;
     for (int64_t f = 0; f < fold; ++f) {
         const int64_t start = source_cell(side, a.step, f);
         const int64_t step = side.separate ? a.step : side.gap * fold;
-        const int64_t cells = ceil_div(side.cells - f, fold);
-        const int64_t begin = most(0, ceil_div(-start, step));
-        const int64_t end = least(cells, floor_div(a.n - 1 - start, step) + 1);
+        const int64_t cells = planar ? box.pitch : ceil_div(side.cells - f, fold);
+        const int64_t begin = from ? least(cells, most(0, ceil_div(-start, step))) : cells;
+        const int64_t end = from ? most(begin, least(cells, floor_div(a.n - 1 - start, step) + 1)) : cells;
+        char* const row = to + f * (planar ? box.pitch : side.stride) * plan.width;
+        if (begin > 0) clear_plane(plan, row, d0, d1, begin, all);
+        if (end < cells) clear_plane(plan, row + end * d0 * plan.width, d0, d1, cells - end, all);
         if (begin >= end) continue;
         const char* source = from + (start + begin * step) * a.stride;
+        char* const at = row + begin * d0 * plan.width;
         const int64_t s0 = step * a.stride, n0 = end - begin;
-        if (layout == Layout::planar) {
-            load_channels(plan, source, s0, plan.source_channel, to + (f * box.pitch + begin) * plan.width, 1,
-                          box.channel_step, n0, count);
-        } else if (layout == Layout::pixel_major) {
-            load_channels(plan, source, s0, plan.source_channel, to + (f + begin * fold) * side.stride * plan.width,
-                          fold * side.stride, 1, n0, count);
-        } else {
-            char* at = to + (f + begin * fold) * side.stride * plan.width;
-            const int64_t copies = box.channel_step / plan.groups;
-            for (int64_t c = 0; c < count; ++c)
-                for (int64_t copy = 0; copy < copies; ++copy)
-                    plan.kernels->load({plan.part, const_cast<char*>(source) + (first + c) * plan.source_channel, s0,
-                                        plan.reduce * plan.source_channel,
-                                        at + (c * box.channel_step + copy) * plan.width, fold * side.stride, copies, n0,
-                                        plan.groups});
+        if (layout != Layout::expanded) {
+            load_channels(plan, source, s0, plan.source_channel, at, d0, d1, n0, count);
+            continue;
         }
+        const int64_t copies = box.channel_step / plan.groups;
+        for (int64_t c = 0; c < count; ++c)
+            for (int64_t copy = 0; copy < copies; ++copy)
+                plan.kernels->load({plan.part, const_cast<char*>(source) + (first + c) * plan.source_channel, s0,
+                                    plan.reduce * plan.source_channel,
+                                    at + (c * box.channel_step + copy) * plan.width, d0, copies, n0, plan.groups});
     }
 }
 
@@ -274,16 +293,8 @@ void fill_box(const Plan& plan, Box& box, int64_t group, int64_t first, int64_t 
         return;
     }
     box.data = static_cast<const char*>(memory);
-    bool whole = true;  // nothing of it is padding
-    for (int q = 0; q < axes; ++q) {
-        const Box::Side& side = box.sides[q];
-        whole &= side.base >= 0 && source_cell(side, plan.axes[q].step, side.cells - 1) < plan.axes[q].n;
-    }
-    const int64_t slack = layout == Layout::planar || plan.axes.size() ? plan.kernels->slack : 0;
-    if (!whole)
-        std::memset(memory, 0, static_cast<size_t>((box.elements + slack) * plan.width));
-    else
-        std::memset(static_cast<char*>(memory) + box.elements * plan.width, 0, static_cast<size_t>(slack * plan.width));
+    std::memset(static_cast<char*>(memory) + box.elements * plan.width, 0,
+                static_cast<size_t>(plan.kernels->slack * plan.width));
     std::vector<int64_t> at(axes, 0);
     for (;;) {
         const char* from = source;
@@ -295,7 +306,7 @@ void fill_box(const Plan& plan, Box& box, int64_t group, int64_t first, int64_t 
             from += cell * plan.axes[q].stride;
             to += at[q] * box.sides[q].stride;
         }
-        if (real) fill_row(plan, box, from, first, count, layout, static_cast<char*>(memory) + to * plan.width);
+        fill_row(plan, box, real ? from : nullptr, first, count, layout, static_cast<char*>(memory) + to * plan.width);
         int q = axes - 2;
         while (q >= 0 && ++at[q] == box.sides[q].cells) at[q--] = 0;
         if (q < 0) return;
@@ -346,6 +357,12 @@ void choose_conv_tiles(Plan& plan, int64_t channels, int64_t extra_per_pixel, in
     }
 }
 
+int64_t all_cells(const Plan& plan) {
+    std::vector<int64_t> all;
+    for (const PlanAxis& a : plan.axes) all.push_back(most(1, a.u.end - a.u.begin));
+    return most(1, box_cells(plan, all));
+}
+
 int64_t tile_count(const Plan& plan) {
     int64_t count = 1;
     for (const PlanAxis& a : plan.axes) count *= a.tiles;
@@ -392,12 +409,48 @@ void store_channels(const Plan& plan, char* array, int64_t s0, int64_t channel_s
                              from + part * d1 * plan.width, d0, 2 * d1, n0, channels / 2});
 }
 
-Memory take_memory(int64_t bytes) {
-    const auto size = static_cast<size_t>((bytes + 256) / 128 * 128);
-    Memory memory(static_cast<char*>(std::aligned_alloc(128, size)));
-    if (!memory) throw std::bad_alloc();
-    std::memset(memory.get(), 0, size);
-    return memory;
+namespace {
+
+// The last block is kept for the next call: fresh pages cost as much as filling them.
+constexpr int64_t kKept = 4 * 1024 * 1024;
+std::atomic<Memory::Header*> kept{nullptr};
+
+}  // namespace
+
+Memory::Memory(int64_t bytes) {
+    bytes = (bytes + 256) / 128 * 128;
+    header_ = kept.exchange(nullptr);
+    if (header_ && header_->bytes >= bytes) return;
+    std::free(header_);
+    header_ = static_cast<Header*>(std::aligned_alloc(128, static_cast<size_t>(bytes + 128)));
+    if (!header_) throw std::bad_alloc();
+    header_->bytes = bytes;
+}
+
+void Memory::give_back() {
+    if (header_ && header_->bytes <= kKept) header_ = kept.exchange(header_);
+    std::free(header_);
+    header_ = nullptr;
+}
+
+void bundle_groups(Plan& plan, int64_t lanes) {
+    for (int64_t m = lanes / plan.out; m > 1; --m) {
+        if (plan.groups % m) continue;
+        plan.bundle = m;
+        plan.groups /= m;
+        plan.reduce *= m;
+        plan.out *= m;
+        return;
+    }
+}
+
+bool reads_in_place(const Plan& plan) {
+    if (plan.reduce != 1 || plan.out != 1 || !plan.same || plan.source_channel != plan.width ||
+        reinterpret_cast<uintptr_t>(plan.source) % plan.width)
+        return false;
+    for (const PlanAxis& a : plan.axes)
+        if (a.stride % plan.width) return false;
+    return true;
 }
 
 int conv_threads(double products) {

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdlib>
-#include <memory>
 #include <new>
 #include <vector>
 
@@ -47,6 +46,7 @@ struct Plan {
     bool same;                   // part is the work dtype
     std::vector<PlanAxis> axes;  // the batch is the first of them
     int64_t groups, reduce, out;
+    int64_t bundle;  // groups that are taken as one, with a filter that is zero between them
     const char* source;
     char* result;
     int64_t source_channel, result_channel;  // strides in bytes, of whole numbers
@@ -99,17 +99,35 @@ int64_t tap_at(const Box& box, int axis, int64_t offset);
 
 // ------------------------------------------------------------------------------------------------- the rest
 
-struct Free {
-    void operator()(void* p) const { std::free(p); }
+// Working memory of a call; not zeroed.
+class Memory {
+ public:
+    struct Header {
+        int64_t bytes;
+    };
+    Memory() = default;
+    explicit Memory(int64_t bytes);
+    Memory(Memory&& other) noexcept : header_(other.header_) { other.header_ = nullptr; }
+    Memory& operator=(Memory&& other) noexcept {
+        give_back();
+        header_ = other.header_;
+        other.header_ = nullptr;
+        return *this;
+    }
+    ~Memory() { give_back(); }
+    char* get() const { return reinterpret_cast<char*>(header_) + 128; }
+
+ private:
+    void give_back();
+    Header* header_ = nullptr;
 };
-using Memory = std::unique_ptr<char, Free>;
-Memory take_memory(int64_t bytes);  // zeroed
 
 int conv_threads(double products);
 int64_t conv_tile_bytes();
 
 // Cut the results into tiles whose boxes are at most `bytes` large, into at least `tasks` tiles if that is cheap.
 void choose_conv_tiles(Plan& plan, int64_t channels, int64_t extra_per_pixel, int64_t bytes, int64_t tasks);
+int64_t all_cells(const Plan& plan);  // source cells that all results see
 Tile tile_at(const Plan& plan, int64_t index);
 int64_t tile_count(const Plan& plan);
 
@@ -119,7 +137,13 @@ void load_channels(const Plan& plan, const char* array, int64_t s0, int64_t chan
 void store_channels(const Plan& plan, char* array, int64_t s0, int64_t channel_stride, const void* work, int64_t d0,
                     int64_t d1, int64_t n0, int64_t channels);
 
-void run_forward(const ConvRequest& r, Plan& plan);
-void run_filter(const ConvRequest& r, Plan& plan);
+// Take groups together until their channels fill a vector.
+void bundle_groups(Plan& plan, int64_t lanes);
+
+// Whether a kernel may read the source where it is, apart from padding: one channel per group, next to each other.
+bool reads_in_place(const Plan& plan);
+
+void run_forward(Plan& plan);
+void run_filter(Plan& plan);
 
 }  // namespace cenote

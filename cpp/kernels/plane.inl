@@ -84,7 +84,9 @@ template <class S, class T>
 inline void load_plane_of(const PlaneCall& c) {
     constexpr auto W = static_cast<int64_t>(sizeof(S));
     T* const work = static_cast<T*>(c.work);
-    if (c.s1 == W && c.d1 == 1) {
+    if (c.s1 == W && c.d1 == 1 && c.s0 == c.n1 * W && c.d0 == c.n1) {  // one piece
+        take_row<S>(work, c.array, c.n0 * c.n1);
+    } else if (c.s1 == W && c.d1 == 1) {
         for (int64_t i = 0; i < c.n0; ++i) take_row<S>(work + i * c.d0, c.array + i * c.s0, c.n1);
     } else if (c.s0 == W && c.d0 == 1) {
         for (int64_t j = 0; j < c.n1; ++j) take_row<S>(work + j * c.d1, c.array + j * c.s1, c.n0);
@@ -104,7 +106,9 @@ template <class S, class T>
 inline void store_plane_of(const PlaneCall& c) {
     constexpr auto W = static_cast<int64_t>(sizeof(S));
     const T* const work = static_cast<const T*>(c.work);
-    if (c.s1 == W && c.d1 == 1) {
+    if (c.s1 == W && c.d1 == 1 && c.s0 == c.n1 * W && c.d0 == c.n1) {  // one piece
+        give_row<S>(c.array, work, c.n0 * c.n1);
+    } else if (c.s1 == W && c.d1 == 1) {
         for (int64_t i = 0; i < c.n0; ++i) give_row<S>(c.array + i * c.s0, work + i * c.d0, c.n1);
     } else if (c.s0 == W && c.d0 == 1) {
         for (int64_t j = 0; j < c.n1; ++j) give_row<S>(c.array + j * c.s1, work + j * c.d1, c.n0);
