@@ -147,6 +147,6 @@ def parse_bias(bias: object, channels: int) -> Any:
 
 
 def check_dtypes(x: Any, w: Any, bias: Any) -> None:
-    if x.dtype is w.dtype and x.dtype.kind in "fiu" and bias is None:
+    if x.dtype is w.dtype and x.dtype.kind in "fiu" and (bias is None or bias.dtype is x.dtype):
         return  # the usual case, and one that cannot be wrong
     promoted({"x": x.dtype, "w": w.dtype} | ({} if bias is None else {"bias": bias.dtype}))

@@ -24,23 +24,19 @@ from .graph import Linear, Primitive, Value
 from .tensor import bind, data_of, linear
 
 Linears = tuple[Value, Sequence[Linear | None]]
-ROLES = ("x", "w", "y")
-
-
-def given(result: str) -> tuple[str, str]:
-    """The two that ``result`` is made of, in order."""
-    first, second = (role for role in ROLES if role != result)
-    return first, second
+# What each of the three is made of, in the order of the primitive's arguments.
+GIVEN = {"y": ("x", "w"), "x": ("w", "y"), "w": ("x", "y")}
 
 
 def evaluate(a: Array, b: Array, *bias: Array, frame: Frame, result: str) -> Array:
-    return convolve(frame, result, dict(zip(given(result), (a, b), strict=True)), *bias)
+    first, second = GIVEN[result]
+    return convolve(frame, result, {first: a, second: b}, *bias)
 
 
 def linearize(wanted: Sequence[bool], a: Value, b: Value, *bias: Value, frame: Frame, result: str) -> Linears:
     out = bind(CONVOLVE, a, b, *bias, frame=frame, result=result)
     whole = data_of(out)
-    first, second = given(result)
+    first, second = GIVEN[result]
     by = [
         derivative(frame, result, whole, first, a, second, b) if wanted[0] else None,
         derivative(frame, result, whole, second, b, first, a) if wanted[1] else None,
@@ -77,8 +73,11 @@ CONVOLVE = Primitive("convolve", evaluate, linearize)
 
 def contract(frame: Frame, result: str, operands: Mapping[str, Value], bias: Value | None = None) -> Any:
     """x, w or y of the other two, recorded."""
-    a, b = (operands[role] for role in given(result))
-    return bind(CONVOLVE, a, b, *(() if bias is None else (bias,)), frame=frame, result=result)
+    first, second = GIVEN[result]
+    a, b = operands[first], operands[second]
+    if bias is None:
+        return bind(CONVOLVE, a, b, frame=frame, result=result)
+    return bind(CONVOLVE, a, b, bias, frame=frame, result=result)
 
 
 # ------------------------------------------------------------------------------------------------- the bias

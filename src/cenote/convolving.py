@@ -36,21 +36,25 @@ def promoted(operands: Mapping[str, DType]) -> DType:
 
 def convolve(frame: Frame, result: str, operands: Mapping[str, Array], bias: Array | None = None) -> Array:
     """x, w or y, whichever ``result`` says, of the other two; ``bias`` is added to each channel of x or of y."""
-    dtypes = [operand.dtype for operand in operands.values()]
-    dtype = dtypes[0]
-    if bias is not None:
-        dtypes.append(bias.dtype)
-    if not all(dtype is other for other in dtypes):
-        dtype = np.result_type(*dtypes)
-    dtype = native(dtype)
+    first, second = operands.values()
+    dtype = first.dtype
+    if second.dtype is not dtype or (bias is not None and bias.dtype is not dtype) or not dtype.isnative:
+        known = (dtype, second.dtype) if bias is None else (dtype, second.dtype, bias.dtype)
+        dtype = native(np.result_type(*known))
+        operands = {name: operand.astype(dtype, copy=False) for name, operand in operands.items()}
+        bias = None if bias is None else bias.astype(dtype, copy=False)
     out = np.empty(getattr(frame, result), dtype)
-    held = {name: np.asarray(operand, dtype) for name, operand in operands.items()} | {result: out}
+    held = {**operands, result: out}
+    x, w, y = batched(held["x"], frame), filter_order(held["w"], frame), batched(held["y"], frame)
+    if is_bfloat16(dtype):  # the buffer protocol has no name for it
+        x, w, y = x.view(np.uint16), w.view(np.uint16), y.view(np.uint16)
+        bias = None if bias is None else bias.view(np.uint16)
     _core.convolve(
         FORMS[result],
-        raw(batched(held["x"], frame)),
-        raw(filter_order(held["w"], frame)),
-        raw(batched(held["y"], frame)),
-        None if bias is None else raw(np.asarray(bias, dtype)),
+        x if x.flags.aligned else x.copy(),
+        w if w.flags.aligned else w.copy(),
+        y if y.flags.aligned else y.copy(),
+        bias if bias is None or bias.flags.aligned else bias.copy(),
         frame.core,
         frame.groups,
         code_of(dtype),
@@ -69,10 +73,3 @@ def batched(x: Array, frame: Frame) -> Array:
 def filter_order(w: Array, frame: Frame) -> Array:
     """(*k, C/groups, O)"""
     return w.transpose(*range(2, w.ndim), 1, 0) if frame.first else w
-
-
-def raw(x: Array) -> Array:
-    """As the core reads it: on whole addresses, and bfloat16, which the buffer protocol has no name for, as bits."""
-    if not x.flags.aligned:
-        x = x.copy()
-    return x.view(np.uint16) if is_bfloat16(x.dtype) else x

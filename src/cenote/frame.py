@@ -17,13 +17,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .arguments import INT64_MAX, addressable, as_int, as_sequence, choice, per_axis
+from .arguments import addressable, as_int, as_sequence, choice, per_axis
 from .errors import BadType, BadValue, counted, kind, shown
 from .geometry import Axis
 from .window import output_size, padded_axis, parse_padding
 
 Shape: TypeAlias = tuple[int, ...]
 
+MOST_CELLS = 2**46  # on one axis, padding and the reach of a filter included
 LAYOUTS = ("channels_last", "channels_first")
 # The axes of w by layout, for a convolution and for a transposed one.
 FILTERS = {
@@ -47,7 +48,8 @@ class Frame:
 
     @cached_property
     def core(self) -> list[tuple[int, int, int, int, int, int]]:
-        return [(a.n, a.o, a.k, a.s, a.d, a.low) for a in self.axes]
+        # A stride between less than two windows, and a distance between less than two cells, may be of any size.
+        return [(a.n, a.o, a.k, a.s if a.o > 1 else 1, a.d if a.k > 1 else 1, a.low) for a in self.axes]
 
     @property
     def channel_axis(self) -> int:
@@ -116,15 +118,14 @@ def parse_groups(value: object) -> int:
     return as_int("groups", value, value, 1)
 
 
-def fits_64_bits(axis: Axis, w: Shape) -> None:
-    """The core computes j*s - low + t*d in 64 bits for every window."""
+def check_extent(axis: Axis, w: Shape) -> None:
+    """The core counts cells in 64 bits, and needs room for products of what it counts."""
     reach = axis.d * (axis.k - 1) + 1
-    total = axis.n + axis.low + axis.high + axis.s + reach
-    if total > INT64_MAX:
+    total = axis.n + axis.low + axis.high + reach
+    if total > MOST_CELLS:
         raise BadValue(
-            f"w has shape {shown(w)}: on axis {axis.position} of x its reach ({axis.k} - 1)*{axis.d} + 1, stride "
-            f"{axis.s}, padding {axis.low} + {axis.high} and {axis.n} cells add up to {total}, which does not fit "
-            "64 bits"
+            f"w has shape {shown(w)}: on axis {axis.position} of x its reach ({axis.k} - 1)*{axis.d} + 1, padding "
+            f"{axis.low} + {axis.high} and {axis.n} cells add up to {total}, at most {MOST_CELLS} is possible"
         )
 
 
@@ -154,7 +155,7 @@ def build_conv(
     for i, (n, k, s, d) in enumerate(zip(laid.spatial, laid.kernel, strides, dilations, strict=True)):
         pad = pads if isinstance(pads, str) else pads[i]
         axis = padded_axis(laid.position + i, n, k, s, d, pad)
-        fits_64_bits(axis, w)
+        check_extent(axis, w)
         if not isinstance(pad, str):
             what = f"w has shape {shown(w)}, which on x of shape {shown(x)}"
             axis = replace(axis, o=output_size(axis, False, what))
@@ -225,7 +226,7 @@ def build_transpose(
             axis = replace(padded_axis(position, min(n, least), k, s, d, pad), n=n)
         else:
             axis = padded_axis(position, n, k, s, d, pad)
-        fits_64_bits(axis, w)
+        check_extent(axis, w)
         axes.append(replace(axis, o=o))
     x = laid.shape(tuple(axis.n for axis in axes), laid.inner * number)
     addressable(f"w has shape {shown(w)}, x has {shown(y)}: the result", x)
