@@ -137,4 +137,57 @@ void build_runs(const Plan& p, const Block& b, const Box& box, const std::vector
     }
 }
 
+bool taps_in_one_piece(const Plan& p, const Block& b) {
+    int64_t step = 0;
+    for (int q = static_cast<int>(p.axes.size()) - 1; q >= 0; --q) {
+        const PlanAxis& a = p.axes[q];
+        if (a.k == 1) continue;
+        if (step == 0 && a.w_stride != p.part_bytes && a.w_stride != -p.part_bytes) return false;
+        if (step != 0 && a.w_stride != step) return false;
+        if (b.chunk[q].end - b.chunk[q].begin != a.k) return false;
+        step = a.w_stride * a.k;
+    }
+    return step != 0;
+}
+
+Span whole_windows(const PlanAxis& a, size_t phase, Span u) {
+    Span whole = u;
+    for (const Tap& tap : a.phases[phase].taps) {
+        whole.begin = most(whole.begin, ceil_div(-tap.offset, a.step));
+        whole.end = least(whole.end, floor_div(a.n - 1 - tap.offset, a.step) + 1);
+    }
+    if (whole.begin >= whole.end) whole = {u.end, u.end};
+    return whole;
+}
+
+void real_outer_taps(const Plan& p, const std::vector<size_t>& phase, const std::vector<int64_t>& at,
+                     std::vector<Run>& outer) {
+    outer.assign(1, {0, 0, 1});
+    std::vector<Run> next;
+    for (size_t q = 0; q + 1 < p.axes.size(); ++q) {
+        const PlanAxis& a = p.axes[q];
+        next.clear();
+        for (const Run& run : outer) {
+            for (const Tap& tap : a.phases[phase[q]].taps) {
+                const int64_t cell = at[q] * a.step + tap.offset;
+                if (cell >= 0 && cell < a.n) next.push_back({run.a + cell * a.stride, run.b * a.k + tap.index, 1});
+            }
+        }
+        outer.swap(next);
+    }
+}
+
+void real_taps(const Plan& p, const std::vector<size_t>& phase, const std::vector<Run>& outer, int64_t last,
+               int64_t lanes, std::vector<Run>& runs) {
+    const PlanAxis& a = p.axes.back();
+    runs.clear();
+    for (const Run& run : outer) {
+        for (const Tap& tap : a.phases[phase.back()].taps) {
+            const int64_t cell = last * a.step + tap.offset;
+            if (cell >= 0 && cell < a.n)
+                runs.push_back({(run.a + cell * a.stride) / p.width, (run.b * a.k + tap.index) * lanes, 1});
+        }
+    }
+}
+
 }  // namespace cenote

@@ -48,4 +48,20 @@ void build_runs(const Plan& p, const Block& b, const Box& box, const std::vector
 // With one channel, runs of pixel lanes go along the last axis: from one tap to the next, in elements.
 int64_t tap_step(const Plan& p, const Block& b, const Box& box, const std::vector<size_t>& phase);
 
+// All taps of a channel next to each other in memory, from the first to the last or the other way round, and all of
+// them in this block.
+bool taps_in_one_piece(const Plan& p, const Block& b);
+
+// ------------------------------------------------------------------------------ without a box: real cells only
+
+// Of the windows `u` of an axis those whose taps are all real.
+Span whole_windows(const PlanAxis& a, size_t phase, Span u);
+
+// The real taps of windows `at` on all axes but the last, and with window `last` on the last one too: offsets in the
+// source in bytes, then in elements; in weights of `lanes` lanes.
+void real_outer_taps(const Plan& p, const std::vector<size_t>& phase, const std::vector<int64_t>& at,
+                     std::vector<Run>& outer);
+void real_taps(const Plan& p, const std::vector<size_t>& phase, const std::vector<Run>& outer, int64_t last,
+               int64_t lanes, std::vector<Run>& runs);
+
 }  // namespace cenote

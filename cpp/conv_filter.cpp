@@ -16,16 +16,17 @@ namespace {
 constexpr int64_t kMostParts = 8, kPartsBytes = 1024 * 1024;
 
 // What the lanes of the sums are: channels of y, taps and channels of x, or groups.
-enum class Lanes : uint8_t { channels, taps, groups };
+enum class SumLanes : uint8_t { channels, taps, groups };
 
 struct Filter {
     Plan plan;
-    Lanes lanes;
+    SumLanes lanes;
     std::vector<Block> blocks;
     int64_t steps;          // taps × channels of x: rows of w
     int64_t padded_out;     // columns of the sums
     int64_t range, ranges;  // of channels of y, per task
     int64_t sums, slices;   // elements of one part; number of parts
+    bool to_result;         // sums are made where the filter belongs
     Memory memory;
     int64_t tiles;
 };
@@ -33,17 +34,18 @@ struct Filter {
 struct Task {
     const Filter& f;
     const Plan& p;
-    Arena* arena;
-    Tile tile;
     const Block& block;
-    int64_t group, begin, end;
-    char* sums;  // of this part
-    Box box;
-    int64_t pixels;
-    std::vector<Run> rows;  // of pixels along the last axis: a, b as ChannelsCall has them
-    std::vector<int64_t> from, to;
+    int64_t group, begin, end;  // channels of y
+    char* sums = nullptr;       // of this part
+    bool first = true;          // nothing has been summed up yet
+    Tile tile{};
+    Box box{};
+    int64_t pixels = 0;
+    std::vector<Run> rows{};  // of pixels along the last axis: a, b as ChannelsCall has them
+    std::vector<int64_t> from{}, to{};
+    std::vector<size_t> phase{};  // there is only one
 
-    // body(offset in the box, offset in y in bytes) for each row of pixels along the last axis
+    // body(offset in the box, offset in y in bytes, windows) for each row of pixels along the last axis
     template <class Body>
     void for_rows(Body body) {
         const int axes = static_cast<int>(p.axes.size());
@@ -52,10 +54,10 @@ struct Task {
         for (;;) {
             int64_t in = 0, out = 0;
             for (int q = 0; q < axes; ++q) {
-                in += (at[q] - tile.u[q].begin) * box.sides[q].u_step;
+                if (!box.sides.empty()) in += (at[q] - tile.u[q].begin) * box.sides[q].u_step;
                 out += at[q] * p.axes[q].out_stride;
             }
-            body(in, out);
+            body(in, out, at);
             int q = axes - 2;
             while (q >= 0 && ++at[q] == tile.u[q].end) {
                 at[q] = tile.u[q].begin;
@@ -70,7 +72,7 @@ struct Task {
     void pack_y(char* to_memory, int64_t first, int64_t count, int64_t width) {
         const char* y = p.result + first / p.parts * p.result_channel;
         int64_t pixel = 0;
-        for_rows([&](int64_t, int64_t out) {
+        for_rows([&](int64_t, int64_t out, const auto&) {
             load_channels(p, y + out, p.axes.back().out_stride, p.result_channel, to_memory + pixel * width * p.width,
                           width, 1, columns(), count);
             pixel += columns();
@@ -80,19 +82,24 @@ struct Task {
     void by_channels(char* packed);
     void by_taps(char* packed);
     void by_groups(char* packed);
+    void by_groups_in_place();
 };
 
 void Task::by_channels(char* packed) {
     const ConvKernels& k = *p.kernels;
     from.clear();
     to.clear();
-    const std::vector<size_t> phase(p.axes.size(), 0);
     std::vector<Run> taps;
     build_runs(p, block, box, phase, RunShape::channels, 0, taps);
+    std::vector<int64_t> w_at;
+    for_taps(p, block, [&](int64_t, int64_t offset) { w_at.push_back(offset + block.first * p.w_reduce); });
     for (const Run& run : taps) {
-        for (int64_t i = 0; i < run.length; ++i) {
-            from.push_back(run.a + i);
-            to.push_back((block.start + run.b + i) * f.padded_out);
+        for (int64_t i = run.b; i < run.b + run.length; ++i) {
+            from.push_back(run.a + i - run.b);
+            if (f.to_result)
+                to.push_back((w_at[i / block.count] + i % block.count * p.w_reduce) / p.width);
+            else
+                to.push_back((block.start + i) * f.padded_out);
         }
     }
     ChannelsCall call{};
@@ -103,14 +110,17 @@ void Task::by_channels(char* packed) {
     call.runs = rows.data();
     call.run_count = static_cast<int64_t>(rows.size());
     call.step = box.sides.back().u_step;
-    call.add = true;
+    call.add = !first;
     call.b = packed;
     for (int64_t n = begin; n < end; n += k.panel) {
         const int64_t lanes = least(k.panel, end - n), width = ceil_div(lanes, k.vector) * k.vector;
         if (width > lanes) std::memset(packed, 0, static_cast<size_t>(pixels * width * p.width));
         pack_y(packed, group * p.out + n, lanes, width);
-        call.out = sums + (group * f.steps * f.padded_out + n) * p.width;
-        call.lanes = static_cast<int>(width);
+        if (f.to_result)
+            call.out = const_cast<char*>(p.w) + group * p.w_group + n * p.w_out;
+        else
+            call.out = sums + (group * f.steps * f.padded_out + n) * p.width;
+        call.lanes = static_cast<int>(f.to_result ? lanes : width);
         k.channels(call);
     }
 }
@@ -119,7 +129,6 @@ void Task::by_taps(char* packed) {
     const ConvKernels& k = *p.kernels;
     from.clear();
     to.clear();
-    const std::vector<size_t> phase(p.axes.size(), 0);
     std::vector<Run> taps, pixel_rows;
     build_runs(p, block, box, phase, RunShape::channels, 0, taps);
     for (const Run& row : rows) pixel_rows.push_back({row.b, row.a, row.length});
@@ -130,7 +139,7 @@ void Task::by_taps(char* packed) {
     call.runs = pixel_rows.data();
     call.run_count = static_cast<int64_t>(pixel_rows.size());
     call.step = box.sides.back().u_step;
-    call.add = true;
+    call.add = !first;
     call.a = packed;
     const int64_t unit = p.parts, most_m = k.most_m / unit * unit;
     for (int64_t n = begin; n < end;) {
@@ -156,9 +165,16 @@ void Task::by_taps(char* packed) {
     }
 }
 
+// Whether y can be read where it is, with all its channels as lanes.
+bool reads_y(const Plan& p) {
+    bool direct =
+        p.same && p.result_channel == p.part_bytes && reinterpret_cast<uintptr_t>(p.result) % p.part_bytes == 0;
+    for (const PlanAxis& a : p.axes) direct &= a.out_stride % p.width == 0;
+    return direct;
+}
+
 void Task::by_groups(char* packed) {
     const int64_t all = p.groups * p.out;
-    const std::vector<size_t> phase(p.axes.size(), 0);
     std::vector<Run> taps;
     build_runs(p, block, box, phase, RunShape::lanes, all, taps);
     LanesFilterCall call{};
@@ -168,13 +184,11 @@ void Task::by_groups(char* packed) {
     call.runs = taps.data();
     call.run_count = static_cast<int64_t>(taps.size());
     call.w = sums + block.start * all * p.width;
-    bool direct =
-        p.same && p.result_channel == p.part_bytes && reinterpret_cast<uintptr_t>(p.result) % p.part_bytes == 0;
-    for (const PlanAxis& a : p.axes) direct &= a.out_stride % p.width == 0;
+    const bool direct = reads_y(p);
     call.y_step = direct ? p.axes.back().out_stride / p.width : all;
     if (!direct) pack_y(packed, 0, all, all);
     int64_t pixel = 0;
-    for_rows([&](int64_t in, int64_t out) {
+    for_rows([&](int64_t in, int64_t out, const auto&) {
         call.x = box.data + in * p.width;
         call.y = direct ? p.result + out : packed + pixel * all * p.width;
         p.kernels->lanes_filter(call);
@@ -182,39 +196,61 @@ void Task::by_groups(char* packed) {
     });
 }
 
+// The same without a box: taps on padding are left out.
+void Task::by_groups_in_place() {
+    const int last = static_cast<int>(p.axes.size()) - 1;
+    const PlanAxis& inner = p.axes[last];
+    const int64_t all = p.groups * p.out;
+    LanesFilterCall call{};
+    call.x = p.source;
+    call.w = sums;
+    call.lanes = all;
+    call.x_step = inner.step * inner.stride / p.width;
+    call.y_step = inner.out_stride / p.width;
+    const Span columns = tile.u[last];
+    const Span whole = whole_windows(inner, 0, columns);
+    std::vector<Run> outer, taps;
+    for_rows([&](int64_t, int64_t out, const std::vector<int64_t>& at) {
+        real_outer_taps(p, phase, at, outer);
+        for (int64_t begin = columns.begin; begin < columns.end;) {
+            const int64_t end = begin == whole.begin ? whole.end : begin + 1;
+            real_taps(p, phase, outer, begin, all, taps);
+            call.y = p.result + out + (begin - columns.begin) * inner.out_stride;
+            call.pixels = end - begin;
+            call.runs = taps.data();
+            call.run_count = static_cast<int64_t>(taps.size());
+            p.kernels->lanes_filter(call);
+            begin = end;
+        }
+    });
+}
+
 void run_task(const void* context, int64_t index, Arena* arena) {
     const auto& f = *static_cast<const Filter*>(context);
     const Plan& p = f.plan;
     const auto blocks = static_cast<int64_t>(f.blocks.size());
-    const int64_t groups = f.lanes == Lanes::groups ? 1 : p.groups;
+    const int64_t groups = f.lanes == SumLanes::groups ? 1 : p.groups;
     const int64_t range = index % f.ranges, block = index / f.ranges % blocks;
     const int64_t group = index / f.ranges / blocks % groups, slice = index / f.ranges / blocks / groups;
     const Block& b = f.blocks[block];
     if (b.steps == 0) return;
-    const bool alone = f.lanes == Lanes::groups;
+    const bool alone = f.lanes == SumLanes::groups;
     const int64_t lanes = alone ? p.groups * p.out : 1;
     const Layout layout = alone ? Layout::expanded : Layout::pixel_major;
-    Task task{f,
-              p,
-              arena,
-              {},
-              b,
-              group,
-              range * f.range,
-              least((range + 1) * f.range, p.out),
-              f.memory.get() + slice * f.sums * p.width,
-              {},
-              0,
-              {},
-              {},
-              {}};
+    Task task{f, p, b, group, range * f.range, least((range + 1) * f.range, p.out)};
+    task.sums = f.memory.get() + slice * f.sums * p.width;
+    task.phase.assign(p.axes.size(), 0);
     char *memory = nullptr, *packed = nullptr;
     int64_t space = -1, packed_space = -1;
     for (int64_t t = f.tiles * slice / f.slices; t < f.tiles * (slice + 1) / f.slices; ++t) {
         task.tile = tile_at(p, t);
         task.tile.chunk = b.chunk;
+        if (alone && blocks == 1 && reads_in_place(p) && reads_y(p)) {
+            task.by_groups_in_place();
+            continue;
+        }
         // Lanes of taps may be read behind the last one.
-        const bool may_be_direct = f.lanes == Lanes::channels || (alone && p.out == 1 && p.reduce == 1);
+        const bool may_be_direct = f.lanes == SumLanes::channels;
         task.box = lay_box(p, task.tile, b.count, lanes, layout, may_be_direct);
         if (!task.box.direct && task.box.elements > space) {
             space = task.box.elements;
@@ -223,7 +259,7 @@ void run_task(const void* context, int64_t index, Arena* arena) {
         fill_box(p, task.box, group, b.first, b.count, layout, memory);
         task.pixels = 0;
         task.rows.clear();
-        task.for_rows([&](int64_t in, int64_t) {
+        task.for_rows([&](int64_t in, int64_t, const auto&) {
             task.rows.push_back({in, task.pixels, task.columns()});
             task.pixels += task.columns();
         });
@@ -234,10 +270,11 @@ void run_task(const void* context, int64_t index, Arena* arena) {
         }
         if (alone)
             task.by_groups(packed);
-        else if (f.lanes == Lanes::channels)
+        else if (f.lanes == SumLanes::channels)
             task.by_channels(packed);
         else
             task.by_taps(packed);
+        task.first = false;
     }
 }
 
@@ -255,42 +292,74 @@ void join_parts(T* at, int64_t rows, int64_t columns, int64_t d0, int64_t d1) {
 }
 
 template <class T>
-void add_slices(T* sums, int64_t count, int64_t slices) {
+void add_slices(T* sums, int64_t count, int64_t slices, Span range) {
     for (int64_t s = 1; s < slices; ++s)
-        for (int64_t i = 0; i < count; ++i) sums[i] += sums[s * count + i];
+        for (int64_t i = range.begin; i < range.end; ++i) sums[i] += sums[s * count + i];
 }
 
-void store_filter(const Filter& f) {
+constexpr int64_t kSumRange = 16 * 1024;
+
+void add_range(const void* context, int64_t task, Arena*) {
+    const auto& f = *static_cast<const Filter*>(context);
+    char* sums = f.memory.get();
+    const Span range{task * kSumRange, least((task + 1) * kSumRange, f.sums)};
+    const DType part = f.plan.part;
+    if (part == DType::f64)
+        add_slices(reinterpret_cast<double*>(sums), f.sums, f.slices, range);
+    else if (f.plan.width == 8)
+        add_slices(reinterpret_cast<uint64_t*>(sums), f.sums, f.slices, range);
+    else if (part == DType::f32 || part == DType::f16 || part == DType::bf16)
+        add_slices(reinterpret_cast<float*>(sums), f.sums, f.slices, range);
+    else
+        add_slices(reinterpret_cast<uint32_t*>(sums), f.sums, f.slices, range);
+}
+
+// One channel of x, of all taps of a block.
+void store_channel(const Filter& f, const Block& b, int64_t channel) {
     const Plan& p = f.plan;
-    char* const w_data = const_cast<char*>(p.w);
     const ConvKernels& k = *p.kernels;
-    for (const Block& b : f.blocks) {
+    const bool wide = f.lanes == SumLanes::channels;
+    const int64_t d0 = wide ? f.padded_out : 1, d1 = wide ? 1 : f.steps;
+    const int64_t reduce = p.reduce / p.bundle, channels = p.out / p.bundle, member = channel / reduce;
+    const int64_t r = channel - b.first;
+    const bool whole = p.parts == 1 && taps_in_one_piece(p, b);
+    for (int64_t g = 0; g < p.groups; ++g) {
+        char* const sums =
+            f.memory.get() + (g * f.steps * f.padded_out + (b.start + r) * d0 + member * channels * d1) * p.width;
+        char* const to = const_cast<char*>(p.w) + (g * p.bundle + member) * p.w_group +
+                         (channel - member * reduce) / p.parts * p.w_reduce;
+        if (whole) {
+            k.store({p.part, to, p.part_bytes, p.w_out, sums, b.count * d0, d1, p.taps, channels});
+            continue;
+        }
         for_taps(p, b, [&](int64_t tap, int64_t offset) {
-            char* w = w_data + offset + b.first / p.parts * p.w_reduce;
-            const int64_t row = b.start + tap * b.count;
-            if (f.lanes == Lanes::groups) {
-                for (int64_t r = 0; r < b.count; ++r)
-                    k.store({p.part, w + r * p.w_reduce, p.w_group, p.w_out,
-                             f.memory.get() + (row + r) * p.groups * p.out * p.width, p.out, 1, p.groups, p.out});
-                return;
-            }
-            const bool wide = f.lanes == Lanes::channels;
-            const int64_t d0 = wide ? f.padded_out : 1, d1 = wide ? 1 : f.steps;
-            for (int64_t g = 0; g < p.groups; ++g, w += p.w_group) {
-                char* at = f.memory.get() + (g * f.steps * f.padded_out + row * d0) * p.width;
-                if (p.parts == 1) {
-                    k.store({p.part, w, p.w_reduce, p.w_out, at, d0, d1, b.count, p.out});
-                    continue;
-                }
-                if (p.width == 4)
-                    join_parts(reinterpret_cast<float*>(at), b.count, p.out, d0, d1);
-                else
-                    join_parts(reinterpret_cast<double*>(at), b.count, p.out, d0, d1);
-                for (int part = 0; part < 2; ++part)
-                    k.store({p.part, w + part * p.part_bytes, p.w_reduce, p.w_out, at + part * d1 * p.width, 2 * d0,
-                             2 * d1, b.count / 2, p.out / 2});
-            }
+            char* at = sums + tap * b.count * d0 * p.width;
+            if (p.parts == 1) return k.store({p.part, to + offset, 0, p.w_out, at, 0, d1, 1, channels});
+            if (p.width == 4)
+                join_parts(reinterpret_cast<float*>(at), 2, channels, d0, d1);
+            else
+                join_parts(reinterpret_cast<double*>(at), 2, channels, d0, d1);
+            for (int part = 0; part < 2; ++part)
+                k.store({p.part, to + offset + part * p.part_bytes, 0, p.w_out, at + part * d1 * p.width, 0, 2 * d1, 1,
+                         channels / 2});
         });
+    }
+}
+
+void store_channel_task(const void* context, int64_t task, Arena*) {
+    const auto& f = *static_cast<const Filter*>(context);
+    const Plan& p = f.plan;
+    for (const Block& b : f.blocks) {
+        if (f.lanes == SumLanes::groups) {
+            for_taps(p, b, [&](int64_t tap, int64_t offset) {
+                const int64_t row = b.start + tap * b.count + task - b.first;
+                if (task >= b.first && task < b.first + b.count)
+                    p.kernels->store({p.part, const_cast<char*>(p.w) + offset + task * p.w_reduce, p.w_group, p.w_out,
+                                      f.memory.get() + row * p.groups * p.out * p.width, p.out, 1, p.groups, p.out});
+            });
+        } else if (task * p.parts >= b.first && task * p.parts < b.first + b.count) {
+            store_channel(f, b, task * p.parts);
+        }
     }
 }
 
@@ -301,18 +370,27 @@ void run_filter(Plan& plan) {
     f.plan = std::move(plan);
     Plan& p = f.plan;
     const ConvKernels& k = *p.kernels;
-    const bool alone = p.groups > 1 && p.parts == 1 && p.out < k.vector;
-    f.lanes = alone ? Lanes::groups : p.out <= k.most_m / 2 ? Lanes::taps : Lanes::channels;
+    const bool alone = p.groups > 1 && p.parts == 1 && p.out < k.vector && (p.out == 1 || p.reduce == 1);
+    f.lanes = alone                                                             ? SumLanes::groups
+              : p.out <= k.most_m / 2 && (p.groups == 1 || p.reduce == p.parts) ? SumLanes::taps
+                                                                                : SumLanes::channels;
+    if (f.lanes == SumLanes::channels && p.groups > 1) bundle_groups(p, k.vector);
     const int64_t copies = alone ? p.groups * p.out : 1;
     f.blocks = choose_blocks(p, copies, 0, f.steps);
-    f.padded_out = f.lanes == Lanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
-    const int64_t count = f.blocks[0].count;
-    choose_conv_tiles(p, count * copies, alone ? copies : k.panel, conv_tile_bytes(), kMostParts);
-    f.tiles = tile_count(p);
+    f.padded_out = f.lanes == SumLanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
     f.sums = p.groups * f.steps * f.padded_out;
-    f.slices = most(1, least(least(kMostParts, f.tiles), kPartsBytes / most(1, f.sums * p.width)));
-    f.memory = Memory(f.sums * f.slices * p.width);
-    std::memset(f.memory.get(), 0, static_cast<size_t>(f.sums * f.slices * p.width));
+    f.slices = most(1, least(kMostParts, kPartsBytes / most(1, f.sums * p.width)));
+    choose_conv_tiles(p, f.blocks[0].count * copies, alone ? copies : k.panel, conv_tile_bytes(), f.slices);
+    f.tiles = tile_count(p);
+    f.slices = most(1, least(f.slices, f.tiles));
+    f.to_result = f.lanes == SumLanes::channels && f.slices == 1 && f.tiles > 0 && p.same && p.parts == 1 &&
+                  p.bundle == 1 && p.w_out == p.width && p.w_reduce % p.width == 0 &&
+                  reinterpret_cast<uintptr_t>(p.w) % p.width == 0;
+    for (const PlanAxis& a : p.axes) f.to_result &= a.w_stride % p.width == 0;
+    if (!f.to_result) {
+        f.memory = Memory(f.sums * f.slices * p.width);
+        if (alone || f.tiles == 0) std::memset(f.memory.get(), 0, static_cast<size_t>(f.sums * f.slices * p.width));
+    }
 
     const double products =
         static_cast<double>(p.pixels) * static_cast<double>(f.steps) * static_cast<double>(p.groups * p.out);
@@ -321,21 +399,15 @@ void run_filter(Plan& plan) {
     const int64_t wanted = threads > 1 ? 4 * threads : 1;
     f.range = p.out;
     f.ranges = 1;
-    if (others < wanted && f.lanes == Lanes::channels) {
+    if (others < wanted && f.lanes == SumLanes::channels) {
         f.range = ceil_div(ceil_div(p.out, k.panel), ceil_div(wanted, others)) * k.panel;
         f.ranges = ceil_div(p.out, f.range);
     }
     if (f.tiles > 0) parallel_for(others * f.ranges, threads, &run_task, &f);
-    char* sums = f.memory.get();
-    if (p.part == DType::f64)
-        add_slices(reinterpret_cast<double*>(sums), f.sums, f.slices);
-    else if (p.width == 8)
-        add_slices(reinterpret_cast<uint64_t*>(sums), f.sums, f.slices);
-    else if (p.part == DType::f32 || p.part == DType::f16 || p.part == DType::bf16)
-        add_slices(reinterpret_cast<float*>(sums), f.sums, f.slices);
-    else
-        add_slices(reinterpret_cast<uint32_t*>(sums), f.sums, f.slices);
-    store_filter(f);
+    if (f.to_result) return;
+    const int last_threads = conv_threads(static_cast<double>(f.sums * f.slices) * 4);
+    if (f.slices > 1) parallel_for(ceil_div(f.sums, kSumRange), last_threads, &add_range, &f);
+    parallel_for(p.reduce / p.parts, last_threads, &store_channel_task, &f);
 }
 
 }  // namespace cenote

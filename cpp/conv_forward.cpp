@@ -60,11 +60,11 @@ void run_forward(Plan& plan) {
                : f.lanes == Lanes::pixels ? Layout::planar
                                           : Layout::expanded;
     f.to_result = writes_results(f);
-    const double products = static_cast<double>(p.pixels) * static_cast<double>(p.taps) *
-                            static_cast<double>(p.groups * p.out * p.reduce);
+    const double products =
+        static_cast<double>(p.pixels) * static_cast<double>(p.taps) * static_cast<double>(p.groups * p.out * p.reduce);
     const int64_t copies = alone ? p.groups * p.out : 1;
-    f.pack_late = f.lanes == Lanes::channels && p.pixels <= kFewPixels &&
-                  p.taps * p.reduce * p.out * p.width > conv_tile_bytes();
+    f.pack_late =
+        f.lanes == Lanes::channels && p.pixels <= kFewPixels && p.taps * p.reduce * p.out * p.width > conv_tile_bytes();
     const int64_t panel = f.lanes != Lanes::channels ? 0 : f.pack_late ? least(p.out, kLatePanels * k.panel) : k.panel;
     f.blocks = choose_blocks(p, copies, panel, f.steps);
     f.padded_out = f.lanes == Lanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;

@@ -46,8 +46,8 @@ struct ForwardTask {
     const Plan& p;
     Arena* arena;
     Tile tile;
-    Span groups, out;       // groups, and channels of the result in each of them
-    int64_t rows = 0;       // pixels of the tile, of all phases
+    Span groups, out;         // groups, and channels of the result in each of them
+    int64_t rows = 0;         // pixels of the tile, of all phases
     char* scratch = nullptr;  // results, unless they go to memory at once
     const char* panels = nullptr;
     Box box{};

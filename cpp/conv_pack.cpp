@@ -46,8 +46,49 @@ void pack_tap(const Plan& p, const char* w, int64_t group, Span in, Span out, ch
         if (n.begin >= n.end) continue;
         const char* from = w + (group * p.bundle + i) * p.w_group + (r.begin - i * reduce) / p.parts * p.w_reduce +
                            (n.begin - i * channels) / p.parts * p.w_out;
-        pack_plane(p, from, to + ((r.begin - in.begin) * width + n.begin - out.begin) * p.width, r.end - r.begin,
-                   width, n.end - n.begin);
+        pack_plane(p, from, to + ((r.begin - in.begin) * width + n.begin - out.begin) * p.width, r.end - r.begin, width,
+                   n.end - n.begin);
+    }
+}
+
+// Channels of the result next to each other in memory: a row of w goes to all panels at once, because rows are far
+// apart.
+void pack_rows(const Forward& f, const Block& b, int64_t group, int64_t begin, int64_t end, char* to) {
+    const Plan& p = f.plan;
+    const int64_t panel = p.kernels->panel, vector = p.kernels->vector, bytes = panel * p.width;
+    for_taps(p, b, [&](int64_t tap, int64_t w_offset) {
+        const char* w = p.w + w_offset + group * p.w_group + b.first * p.w_reduce + begin * p.w_out;
+        for (int64_t r = 0; r < b.count; ++r, w += p.w_reduce) {
+            int64_t n = begin;
+            char* row = to + (tap * b.count + r) * bytes;
+            const char* from = w;
+            for (; n + panel <= end; n += panel, row += b.steps * bytes, from += bytes) std::memcpy(row, from, bytes);
+            if (n == end) continue;
+            const int64_t width = ceil_div(end - n, vector) * vector * p.width, used = (end - n) * p.width;
+            row = to + (n - begin) * b.steps * p.width + (tap * b.count + r) * width;
+            std::memcpy(row, from, used);
+            std::memset(row + used, 0, width - used);
+        }
+    });
+}
+
+// All taps of a channel next to each other: it is a plane of taps and lanes, to be transposed.
+void pack_channels(const Forward& f, const Block& b, int64_t group, int64_t begin, int64_t end, char* to) {
+    const Plan& p = f.plan;
+    bool back = false;
+    for (const PlanAxis& a : p.axes) back |= a.w_stride < 0;
+    const char* const first = p.w + group * p.w_group - (back ? (p.taps - 1) * p.part_bytes : 0);
+    for (int64_t n = begin; n < end;) {
+        const int64_t lanes = panel_at(f, n, end);
+        const int64_t width = ceil_div(lanes, p.kernels->vector) * p.kernels->vector;
+        char* const panel = to + (n - begin) * b.steps * p.width;
+        if (width > lanes) std::memset(panel, 0, static_cast<size_t>(b.steps * width * p.width));
+        for (int64_t r = 0; r < b.count; ++r) {
+            const int64_t last = (back ? (p.taps - 1) * b.count : 0) + r, step = (back ? -width : width) * b.count;
+            p.kernels->load({p.part, const_cast<char*>(first) + (b.first + r) * p.w_reduce + n * p.w_out, p.part_bytes,
+                             p.w_out, panel + last * width * p.width, step, 1, p.taps, lanes});
+        }
+        n += lanes;
     }
 }
 
@@ -56,6 +97,10 @@ void pack_tap(const Plan& p, const char* w, int64_t group, Span in, Span out, ch
 void pack_block(const Forward& f, const Block& b, int64_t group, int64_t begin, int64_t end, char* to) {
     const Plan& p = f.plan;
     const Span in{b.first, b.first + b.count};
+    if (f.lanes == Lanes::channels && p.parts == 1 && p.bundle == 1 && p.taps > 0) {
+        if (p.same && p.w_out == p.width) return pack_rows(f, b, group, begin, end, to);
+        if (taps_in_one_piece(p, b)) return pack_channels(f, b, group, begin, end, to);
+    }
     for_taps(p, b, [&](int64_t tap, int64_t w_offset) {
         const char* w = p.w + w_offset;
         if (f.lanes == Lanes::groups) {
@@ -69,8 +114,8 @@ void pack_block(const Forward& f, const Block& b, int64_t group, int64_t begin, 
             const int64_t lanes = panel_at(f, n, end);
             const int64_t vector = f.lanes == Lanes::channels ? p.kernels->vector : 1;
             const int64_t width = ceil_div(lanes, vector) * vector;
-            pack_tap(p, w, group, in, {n, n + lanes},
-                     to + ((n - begin) * b.steps + tap * b.count * width) * p.width, width);
+            pack_tap(p, w, group, in, {n, n + lanes}, to + ((n - begin) * b.steps + tap * b.count * width) * p.width,
+                     width);
             n += lanes;
         }
     });
@@ -87,7 +132,7 @@ void pack_weights(Forward& f) {
                           f.init.get() + g * f.padded_out * p.width, 0, 1, 1, p.out);
     if (f.pack_late) return;
     f.weights = Memory(bytes * f.steps + p.kernels->panel * p.width);
-    const int64_t packs = f.lanes == Lanes::groups ? 1 : p.groups;
+    const int64_t packs = f.lanes == Lanes::groups ? 1 : p.groups;  // a task is a block of a group
     const double cost = static_cast<double>(f.steps) * static_cast<double>(p.groups * p.out) * 8;
     parallel_for(
         packs * static_cast<int64_t>(f.blocks.size()), conv_threads(cost),

@@ -241,8 +241,7 @@ void clear_plane(const Plan& plan, char* to, int64_t d0, int64_t d1, int64_t n0,
         n1 *= n0;
         n0 = 1;
     }
-    for (int64_t i = 0; i < n0; ++i)
-        std::memset(to + i * d0 * plan.width, 0, static_cast<size_t>(n1 * plan.width));
+    for (int64_t i = 0; i < n0; ++i) std::memset(to + i * d0 * plan.width, 0, static_cast<size_t>(n1 * plan.width));
 }
 
 // One row of the box along the last axis, from `from` (its cell 0, the first channel) to element `to`. A row of
@@ -276,8 +275,8 @@ void fill_row(const Plan& plan, const Box& box, const char* from, int64_t first,
         for (int64_t c = 0; c < count; ++c)
             for (int64_t copy = 0; copy < copies; ++copy)
                 plan.kernels->load({plan.part, const_cast<char*>(source) + (first + c) * plan.source_channel, s0,
-                                    plan.reduce * plan.source_channel,
-                                    at + (c * box.channel_step + copy) * plan.width, d0, copies, n0, plan.groups});
+                                    plan.reduce * plan.source_channel, at + (c * box.channel_step + copy) * plan.width,
+                                    d0, copies, n0, plan.groups});
     }
 }
 

@@ -56,7 +56,8 @@ void ForwardTask::for_rows(Body body) {
 }
 
 const char* ForwardTask::panels_of(const Block& b, int64_t group) const {
-    if (f.pack_late) return panels + (group - groups.begin) * (out.end - out.begin + p.kernels->panel) * b.steps * p.width;
+    if (f.pack_late)
+        return panels + (group - groups.begin) * (out.end - out.begin + p.kernels->panel) * b.steps * p.width;
     return f.weights.get() + packed_at(f, b, group, out.begin);
 }
 
@@ -166,43 +167,18 @@ void ForwardTask::groups_in_place(int64_t before) {
     call.x_step = inner.step * inner.stride / p.width;
     call.out_step = f.to_result ? column_bytes() / p.width : all;
 
-    // Windows that are whole on the last axis.
-    Span whole = u[last];
-    for (const Tap& tap : inner.phases[phase[last]].taps) {
-        whole.begin = most(whole.begin, ceil_div(-tap.offset, inner.step));
-        whole.end = least(whole.end, floor_div(inner.n - 1 - tap.offset, inner.step) + 1);
-    }
-    if (whole.begin >= whole.end) whole = {u[last].end, u[last].end};
-    std::vector<Run> outer;  // a in bytes
+    const Span whole = whole_windows(inner, phase[last], u[last]);
+    std::vector<Run> outer;
     int64_t row = before;
     for_rows([&](int64_t, int64_t to_bytes, const std::vector<int64_t>& at) {
-        outer.assign(1, {0, 0, 1});
-        for (int q = 0; q < last; ++q) {
-            const PlanAxis& a = p.axes[q];
-            std::vector<Run> next;
-            for (const Run& run : outer) {
-                for (const Tap& tap : a.phases[phase[q]].taps) {
-                    const int64_t cell = at[q] * a.step + tap.offset;
-                    if (cell >= 0 && cell < a.n)
-                        next.push_back({run.a + cell * a.stride, run.b * a.k + tap.index, 1});
-                }
-            }
-            outer.swap(next);
-        }
+        real_outer_taps(p, phase, at, outer);
         for (int64_t begin = u[last].begin; begin < u[last].end;) {
             const int64_t end = begin == whole.begin ? whole.end : begin + 1;
-            runs.clear();
-            for (const Run& run : outer) {
-                for (const Tap& tap : inner.phases[phase[last]].taps) {
-                    const int64_t cell = begin * inner.step + tap.offset;
-                    if (cell >= 0 && cell < inner.n)
-                        runs.push_back({(run.a + cell * inner.stride) / p.width, (run.b * inner.k + tap.index) * all, 1});
-                }
-            }
+            real_taps(p, phase, outer, begin, all, runs);
             const int64_t column = begin - u[last].begin;
             call.x = p.source;
-            call.out = f.to_result ? p.result + to_bytes + column * column_bytes()
-                                   : scratch + (row + column) * all * p.width;
+            call.out =
+                f.to_result ? p.result + to_bytes + column * column_bytes() : scratch + (row + column) * all * p.width;
             call.pixels = end - begin;
             call.runs = runs.data();
             call.run_count = static_cast<int64_t>(runs.size());
