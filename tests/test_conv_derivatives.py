@@ -210,6 +210,17 @@ def test_cotangents_have_the_dtypes_of_their_primals(x: Any, w: Any, b: Any) -> 
     np.testing.assert_array_equal(dy, by_hand)
 
 
+def test_a_tangent_is_convolved_in_the_dtype_of_the_result() -> None:
+    """float32 x and w, which a float64 bias lifts: neither the value nor its tangent is rounded to float32."""
+    rng = np.random.default_rng(5)
+    x, w, dx, dw = (rng.standard_normal(s).astype(np.float32) for s in ((9, 3), (3, 3, 2), (9, 3), (3, 3, 2)))
+    b = np.zeros(2)
+    y, dy = cn.jvp(lambda x, w: cn.conv(x, w, bias=b), (x, w), (dx, dw))
+    wide = [a.astype(np.float64) for a in (x, w, dx, dw)]
+    np.testing.assert_allclose(y, cn.conv(wide[0], wide[1]), rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(dy, cn.conv(wide[2], wide[1]) + cn.conv(wide[0], wide[3]), rtol=1e-13, atol=1e-14)
+
+
 def test_complex_derivatives_are_transposes() -> None:
     rng = np.random.default_rng(4)
     x, w = (rng.standard_normal((*s, 2)) @ [1, 1j] for s in ((6, 2), (3, 2, 2)))

@@ -143,6 +143,37 @@ def test_dtypes_of_torch() -> None:
         dialect.conv_transpose1d(np.ones((2, 4, 8)), np.ones((4, 6, 3)), padding=5)  # empty in torch
 
 
+MESSAGES = [
+    ("conv1d(x, np.ones((6, 4, 3, 3)))", "weight has shape (6, 4, 3, 3), with 4 axes: 3 are needed, two for channels "
+     "and 1 for the kernel"),
+    ("conv1d(x, w[:0])", "weight has shape (0, 4, 3): axis 0 is empty, and must have at least 1 entry"),
+    ("conv1d(x, w.astype('f'))", "weight has dtype float32, input has float64: torch needs them to be the same, "
+     "convert one"),
+    ("conv1d(x, w, padding='same', stride=2)", "padding='same' is not possible in torch with a stride other than 1, "
+     "and stride=(2,)"),
+    ("conv1d(x, w, padding='full')", "padding='full' is not known: 'valid', 'same', an int or one int per axis is "
+     "needed"),
+    ("conv1d(x, w, groups=2)", "input has 4 channels, axis 1 of shape (2, 4, 9): weight of shape (6, 4, 3) with "
+     "groups=2 takes 4*2 = 8"),
+    ("conv1d(x, w, dilation=5)", "weight has shape (6, 4, 3), which on input of shape (2, 4, 9) does not fit on axis "
+     "2: it needs (3 - 1)*5 + 1 = 11 cells, there are 9: 2 short"),
+    ("conv1d(x[0, 0], w)", "input has shape (9,), with 1 axis: 2 are needed, (C, L), or 3 with a batch, (N, C, L)"),
+    ("conv_transpose1d(x, w)", "input has 4 channels, axis 1 of shape (2, 4, 9): weight of shape (6, 4, 3), which is "
+     "(C, O/groups, *k), takes 6"),
+    ("conv_transpose1d(x, w[:4], padding='same')", "padding='same': an int or one int per axis is needed, not a str"),
+    ("conv_transpose1d(x, w[:4], output_padding=1)", "output_padding=(1,): 1 is too large, it must be less than "
+     "max(stride, dilation) = max(1, 1) = 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "cause"), MESSAGES, ids=[call for call, _ in MESSAGES])
+def test_messages_of_torch(call: str, cause: str) -> None:
+    names = {"dialect": dialect, "np": np, "x": np.ones((2, 4, 9)), "w": np.ones((6, 4, 3))}
+    failure = outcome(eval, f"dialect.{call}", names)
+    assert type(failure) in (ValueError, TypeError)
+    assert str(failure) == f"{call.partition('(')[0]}: {cause}"
+
+
 # -------------------------------------------------------------------------------------------------------- mygrad
 
 GRID = list(itertools.product([(1, 2, 7), (2, 1, 5, 6), (2, 2, 4, 3, 5)], [1, 2, 3], [0, 1, 2], [1, 2], [1, 2, 3]))

@@ -227,6 +227,17 @@ def test_complex_numbers_are_multiplied_not_conjugated() -> None:
     assert back([1 + 2j], [1j, 2]) == [(1 + 2j) * 1j, 2 * (1 + 2j)]
 
 
+def test_either_byte_order() -> None:
+    """Also where both operands share one dtype object, which is not that of the machine."""
+    for letter in "hiqefdFD":
+        swapped = np.dtype(letter).newbyteorder()
+        x, w = np.array([[1], [2], [3]], swapped), np.array([[[1]], [[10]]], swapped)
+        assert x.dtype is w.dtype
+        y = cn.conv(x, w, bias=np.array([5], swapped))
+        assert y.dtype.isnative
+        assert y.tolist() == [[26], [37]]
+
+
 def test_lists_are_arrays() -> None:
     assert cn.conv([[1], [2], [3]], [[[1]], [[10]]]).tolist() == [[21], [32]]
 
