@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -176,6 +177,27 @@ def test_large_enough_to_be_cut_into_blocks() -> None:
         for threads in (1, 2, 3):
             with cn.num_threads(threads):
                 np.testing.assert_array_equal(convolve(frame, result, operands), expected)
+
+
+@pytest.mark.parametrize("layout", ["channels_last", "channels_first"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_strides_of_axes_of_one_cell_mean_nothing(level: str, layout: str) -> None:
+    """NumPy leaves anything there: what a reversed slice had, or a larger array."""
+    rng = np.random.default_rng(6)
+    first = layout == "channels_first"
+    x_shape, w_shape = ((1, 1, 2, 2, 3), (5, 1, 1, 2, 2, 1)) if first else ((1, 2, 2, 3, 1), (1, 2, 2, 1, 1, 5))
+    frame = conv_frame(x_shape, w_shape, 1, 0, 1, 1, layout)
+    arrays = {name: rng.integers(-3, 4, getattr(frame, name)).astype("f") for name in "xwy"}
+    for result, name, stride in itertools.product(RESULTS, "xwy", (-4, 4, 8, -12, 0, 4096)):
+        operands = {n: a for n, a in arrays.items() if n != result}
+        if name == result:
+            continue
+        plain = operands[name]
+        strides = [stride if size == 1 else usual for size, usual in zip(plain.shape, plain.strides, strict=True)]
+        operands[name] = np.lib.stride_tricks.as_strided(plain, plain.shape, strides)
+        with Case(arrays["x"], {}, None, level, 1, DEFAULT_LIMITS).setting():  # type: ignore[arg-type]
+            got = convolve(frame, result, operands)
+        assert same_bits(got + 0, reference(frame, result, operands) + 0), (result, name, stride)
 
 
 def test_the_memory_of_operands_is_not_written() -> None:
