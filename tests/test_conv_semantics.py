@@ -297,3 +297,21 @@ def test_what_is_not_finite_stays_where_it_is(value: float, groups: int, dtype: 
             hit = (at + 1 - 2 * t) % 2 == 0 and 0 <= (at + 1 - 2 * t) // 2 < frame.y[1]
             expected[t, 5 % (8 // groups), group * size : (group + 1) * size] = hit
         np.testing.assert_array_equal(taps, expected)
+
+
+@pytest.mark.parametrize("layout", ["channels_last", "channels_first"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_finite_stays_in_its_windows_of_a_large_filter_bank(value: float, layout: Any) -> None:
+    """Of many channels, where a faster method might compute several windows together."""
+    x, w = np.ones((1, 13, 14, 64), np.float32), np.ones((3, 3, 64, 64), np.float32)
+    for at in itertools.product((0, 5, 6, 12), (0, 6, 7, 13)):
+        held = x.copy()
+        held[(0, *at, 9)] = value
+        if layout == "channels_last":
+            y = cn.conv(held, w, padding=1)
+        else:
+            y = cn.conv(np.moveaxis(held, -1, 1), w.transpose(3, 2, 0, 1), padding=1, layout=layout)
+            y = np.moveaxis(y, 1, -1)
+        rows, columns = np.ogrid[:13, :14]
+        near = (abs(rows - at[0]) <= 1) & (abs(columns - at[1]) <= 1)
+        assert (np.isfinite(y[0]) == ~near[..., None]).all()
