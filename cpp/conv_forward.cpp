@@ -48,27 +48,34 @@ void run_task(const void* context, int64_t index, Arena* arena) {
 
 }  // namespace
 
-void run_forward(Plan& plan) {
-    Forward f{};
-    f.plan = std::move(plan);
+void choose_method(Forward& f) {
     Plan& p = f.plan;
     const ConvKernels& k = *p.kernels;
     f.lanes = choose_lanes(p);
     if (f.lanes == Lanes::channels && p.groups > 1) bundle_groups(p, k.vector);
-    const bool alone = f.lanes == Lanes::groups;
     f.layout = f.lanes == Lanes::channels ? Layout::pixel_major
                : f.lanes == Lanes::pixels ? Layout::planar
                                           : Layout::expanded;
     f.to_result = writes_results(f);
-    const double products =
-        static_cast<double>(p.pixels) * static_cast<double>(p.taps) * static_cast<double>(p.groups * p.out * p.reduce);
-    const int64_t copies = alone ? p.groups * p.out : 1;
-    f.pack_late =
-        f.lanes == Lanes::channels && p.pixels <= kFewPixels && p.taps * p.reduce * p.out * p.width > conv_tile_bytes();
+    const int64_t copies = f.lanes == Lanes::groups ? p.groups * p.out : 1;
+    f.pack_late = f.lanes == Lanes::channels && p.pixels <= kFewPixels &&
+                  p.taps * p.reduce * p.out * p.width > conv_tile_bytes();
     const int64_t panel = f.lanes != Lanes::channels ? 0 : f.pack_late ? least(p.out, kLatePanels * k.panel) : k.panel;
     f.blocks = choose_blocks(p, copies, panel, f.steps);
     f.padded_out = f.lanes == Lanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
+}
 
+void run_forward(Plan& plan) {
+    if (winograd_pays(plan)) return run_winograd(plan);
+    Forward f{};
+    f.plan = std::move(plan);
+    choose_method(f);
+    Plan& p = f.plan;
+    const ConvKernels& k = *p.kernels;
+    const bool alone = f.lanes == Lanes::groups;
+    const int64_t copies = alone ? p.groups * p.out : 1;
+    const double products = static_cast<double>(p.pixels) * static_cast<double>(p.taps) *
+                            static_cast<double>(p.groups * p.out * p.reduce);
     const int threads = conv_threads(products);
     const int64_t wanted = threads > 1 ? 4 * threads : 1;
     // Groups of few channels go together: what is the same for all of them is laid out once.

@@ -40,6 +40,13 @@ static inline int64_t packed_at(const Forward& f, const Block& b, int64_t group,
     return ((group * f.steps + b.start) * f.padded_out + first * b.steps) * p.width;
 }
 
+// Lanes, blocks and layout of a direct sum.
+void choose_method(Forward& f);
+
+// 3 × 3 filters without a stride, on many channels: see conv_winograd.cpp.
+bool winograd_pays(const Plan& p);
+void run_winograd(Plan& plan);
+
 // One box of results.
 struct ForwardTask {
     const Forward& f;

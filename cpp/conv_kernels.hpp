@@ -75,6 +75,25 @@ struct PlaneCall {
     int64_t d0, d1, n0, n1;
 };
 
+// The three steps of Winograd's F(2×2, 3×3) for one tile, or one channel of the filter; strides in elements.
+struct WinogradCells {
+    const void* x;
+    void* points;
+    int64_t row, column, point, lanes;
+};
+struct WinogradFilter {
+    const void* w;
+    void* points;
+    int64_t tap, point, lanes;
+};
+struct WinogradResults {
+    const void* points;
+    const void* init;
+    void* out;
+    int64_t point, row, column, lanes;
+    int rows, columns;
+};
+
 struct ConvKernels {
     int vector;  // lanes of a vector
     int panel;   // lanes of a whole panel of channels
@@ -86,6 +105,10 @@ struct ConvKernels {
     void (*lanes_filter)(const LanesFilterCall&);
     void (*load)(const PlaneCall&);
     void (*store)(const PlaneCall&);
+    // Of floats only; null otherwise.
+    void (*winograd_cells)(const WinogradCells&);
+    void (*winograd_filter)(const WinogradFilter&);
+    bool (*winograd_results)(const WinogradResults&);  // false if one of them is not finite
 };
 
 }  // namespace cenote

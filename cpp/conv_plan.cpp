@@ -410,15 +410,15 @@ void store_channels(const Plan& plan, char* array, int64_t s0, int64_t channel_s
 
 namespace {
 
-// The last block is kept for the next call: fresh pages cost as much as filling them.
-constexpr int64_t kKept = 4 * 1024 * 1024;
+// The last large block is kept for the next call: fresh pages cost as much as filling them.
+constexpr int64_t kLarge = 64 * 1024, kKept = 4 * 1024 * 1024;
 std::atomic<Memory::Header*> kept{nullptr};
 
 }  // namespace
 
 Memory::Memory(int64_t bytes) {
     bytes = (bytes + 256) / 128 * 128;
-    header_ = kept.exchange(nullptr);
+    if (bytes >= kLarge) header_ = kept.exchange(nullptr);
     if (header_ && header_->bytes >= bytes) return;
     std::free(header_);
     header_ = static_cast<Header*>(std::aligned_alloc(128, static_cast<size_t>(bytes + 128)));
@@ -427,7 +427,7 @@ Memory::Memory(int64_t bytes) {
 }
 
 void Memory::give_back() {
-    if (header_ && header_->bytes <= kKept) header_ = kept.exchange(header_);
+    if (header_ && header_->bytes >= kLarge && header_->bytes <= kKept) header_ = kept.exchange(header_);
     std::free(header_);
     header_ = nullptr;
 }

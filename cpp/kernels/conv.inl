@@ -30,19 +30,31 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "depthwise.inl"
 
+#include "winograd.inl"
+
 template <class T>
-const ConvKernels* kernels_of() {
-    static constexpr ConvKernels all = {kLanes<T>,  2 * kLanes<T>, kMostM,           kLanes<T>,      &channels<T>,
-                                        &pixels<T>, &lanes<T>,     &lanes_filter<T>, &load_plane<T>, &store_plane<T>};
-    return &all;
+constexpr ConvKernels kernels_of() {
+    return {kLanes<T>, 2 * kLanes<T>, kMostM,          kLanes<T>,      &channels<T>, &pixels<T>, &lanes<T>,
+            &lanes_filter<T>, &load_plane<T>, &store_plane<T>, nullptr, nullptr,      nullptr};
 }
+template <class T>
+constexpr ConvKernels float_kernels_of() {
+    ConvKernels all = kernels_of<T>();
+    all.winograd_cells = &winograd_cells<T>;
+    all.winograd_filter = &winograd_filter<T>;
+    all.winograd_results = &winograd_results<T>;
+    return all;
+}
+
+static constexpr ConvKernels kFloat = float_kernels_of<float>(), kDouble = float_kernels_of<double>(),
+                             kInt = kernels_of<uint32_t>(), kLong = kernels_of<uint64_t>();
 
 const ConvKernels* find_conv(DType work) {
     switch (work) {
-        case DType::f32: return kernels_of<float>();
-        case DType::f64: return kernels_of<double>();
-        case DType::u32: return kernels_of<uint32_t>();
-        default: return kernels_of<uint64_t>();
+        case DType::f32: return &kFloat;
+        case DType::f64: return &kDouble;
+        case DType::u32: return &kInt;
+        default: return &kLong;
     }
 }
 
