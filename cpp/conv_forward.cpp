@@ -58,8 +58,8 @@ void choose_method(Forward& f) {
                                           : Layout::expanded;
     f.to_result = writes_results(f);
     const int64_t copies = f.lanes == Lanes::groups ? p.groups * p.out : 1;
-    f.pack_late = f.lanes == Lanes::channels && p.pixels <= kFewPixels &&
-                  p.taps * p.reduce * p.out * p.width > conv_tile_bytes();
+    f.pack_late =
+        f.lanes == Lanes::channels && p.pixels <= kFewPixels && p.taps * p.reduce * p.out * p.width > conv_tile_bytes();
     const int64_t panel = f.lanes != Lanes::channels ? 0 : f.pack_late ? least(p.out, kLatePanels * k.panel) : k.panel;
     f.blocks = choose_blocks(p, copies, panel, f.steps);
     f.padded_out = f.lanes == Lanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
@@ -67,6 +67,7 @@ void choose_method(Forward& f) {
 
 void run_forward(Plan& plan) {
     if (winograd_pays(plan)) return run_winograd(plan);
+    if (fft_pays(plan)) return run_fft(plan);
     Forward f{};
     f.plan = std::move(plan);
     choose_method(f);
@@ -74,8 +75,8 @@ void run_forward(Plan& plan) {
     const ConvKernels& k = *p.kernels;
     const bool alone = f.lanes == Lanes::groups;
     const int64_t copies = alone ? p.groups * p.out : 1;
-    const double products = static_cast<double>(p.pixels) * static_cast<double>(p.taps) *
-                            static_cast<double>(p.groups * p.out * p.reduce);
+    const double products =
+        static_cast<double>(p.pixels) * static_cast<double>(p.taps) * static_cast<double>(p.groups * p.out * p.reduce);
     const int threads = conv_threads(products);
     const int64_t wanted = threads > 1 ? 4 * threads : 1;
     // Groups of few channels go together: what is the same for all of them is laid out once.

@@ -47,6 +47,10 @@ void choose_method(Forward& f);
 bool winograd_pays(const Plan& p);
 void run_winograd(Plan& plan);
 
+// Large filters on single channels: see conv_fft.cpp.
+bool fft_pays(const Plan& p);
+void run_fft(Plan& plan);
+
 // One box of results.
 struct ForwardTask {
     const Forward& f;

@@ -26,9 +26,9 @@ struct Winograd {
     int64_t channels, blocks;  // of the source, at a time
     int64_t range, ranges;     // channels of the result per task
     int64_t padded_out;
-    int64_t outer;                       // positions of all axes but the last two
-    int64_t rows, columns;               // tiles of a plane
-    int64_t row_blocks, column_blocks;   // a task has rows/row_blocks × columns/column_blocks of them
+    int64_t outer;                      // positions of all axes but the last two
+    int64_t rows, columns;              // tiles of a plane
+    int64_t row_blocks, column_blocks;  // a task has rows/row_blocks × columns/column_blocks of them
     Memory weights;
 };
 
@@ -38,32 +38,41 @@ int64_t points_at(const Winograd& f, int64_t block, int64_t point, int64_t first
     return (block * f.channels * kPoints + point * count) * f.padded_out + first * count;
 }
 
-// The points of one channel of the source's filters.
-void transform_filter(const void* context, int64_t channel, Arena* arena) {
+constexpr int64_t kFilterChannels = 16;
+
+// The points of the filters of some channels of the source.
+void transform_filter(const void* context, int64_t task, Arena* arena) {
     const auto& f = *static_cast<const Winograd*>(context);
     const Plan& p = f.p;
-    const int64_t wide = f.padded_out, panel = p.kernels->panel;
-    char* const taps = static_cast<char*>(arena_take(arena, 9 * wide * p.width));
-    char* const points = static_cast<char*>(arena_take(arena, kPoints * wide * p.width));
-    std::memset(taps, 0, static_cast<size_t>(9 * wide * p.width));
+    const int64_t wide = f.padded_out, panel = p.kernels->panel, first = task * kFilterChannels;
+    const int64_t count = least(kFilterChannels, p.reduce - first);
+    char* const taps = static_cast<char*>(arena_take(arena, 9 * count * wide * p.width));
+    if (wide > p.out) std::memset(taps, 0, static_cast<size_t>(9 * count * wide * p.width));
     const PlanAxis &outer = p.axes[p.axes.size() - 2], &inner = p.axes.back();
-    char* const w = const_cast<char*>(p.w) + channel * p.w_reduce;
-    if (inner.w_stride == p.part_bytes && outer.w_stride == 3 * p.part_bytes)
-        p.kernels->load({p.part, w, p.part_bytes, p.w_out, taps, wide, 1, 9, p.out});
-    else if (inner.w_stride == -p.part_bytes && outer.w_stride == -3 * p.part_bytes)
-        p.kernels->load({p.part, w - 8 * p.part_bytes, p.part_bytes, p.w_out, taps + 8 * wide * p.width, -wide, 1, 9,
-                         p.out});
-    else
-        for (int t = 0; t < 9; ++t)
-            p.kernels->load({p.part, w + t / 3 * outer.w_stride + t % 3 * inner.w_stride, 0, p.w_out,
-                             taps + t * wide * p.width, 0, 1, 1, p.out});
-    p.kernels->winograd_filter({taps, points, wide, wide, wide});
-    const int64_t block = channel / f.channels, c = channel % f.channels;
-    for (int64_t point = 0; point < kPoints; ++point) {
+    char* const w = const_cast<char*>(p.w) + first * p.w_reduce;
+    const int64_t part = p.part_bytes, step = count * wide;
+    for (int64_t i = 0; i < 9; ++i) {
+        if (inner.w_stride == part && outer.w_stride == 3 * part) {  // taps next to each other: by channel
+            for (int64_t c = 0; c < (i ? 0 : count); ++c)
+                p.kernels->load(
+                    {p.part, w + c * p.w_reduce, part, p.w_out, taps + c * wide * p.width, step, 1, 9, p.out});
+        } else if (inner.w_stride == -part && outer.w_stride == -3 * part) {
+            for (int64_t c = 0; c < (i ? 0 : count); ++c)
+                p.kernels->load({p.part, w + c * p.w_reduce - 8 * part, part, p.w_out,
+                                 taps + (8 * step + c * wide) * p.width, -step, 1, 9, p.out});
+        } else {
+            p.kernels->load({p.part, w + i / 3 * outer.w_stride + i % 3 * inner.w_stride, p.w_reduce, p.w_out,
+                             taps + i * step * p.width, wide, 1, count, p.out});
+        }
+    }
+    for (int64_t c = 0; c < count; ++c) {
+        const int64_t block = (first + c) / f.channels, at = (first + c) % f.channels;
+        const int64_t channels = least(f.channels, p.reduce - block * f.channels);
         for (int64_t n = 0; n < wide; n += panel) {
             const int64_t lanes = least(panel, wide - n);
-            std::memcpy(f.weights.get() + (points_at(f, block, point, n) + c * lanes) * p.width,
-                        points + (point * wide + n) * p.width, static_cast<size_t>(lanes * p.width));
+            p.kernels->winograd_filter({taps + (c * wide + n) * p.width,
+                                        f.weights.get() + (points_at(f, block, 0, n) + at * lanes) * p.width, step,
+                                        channels * wide, lanes});
         }
     }
 }
@@ -124,7 +133,8 @@ struct Task {
         const Span u = tile.u[axes - 2], v = tile.u[axes - 1];
         const bool direct = f.direct.to_result;
         char* base = p.result + out.begin * p.result_channel;
-        for (int64_t q = 0; q < axes; ++q) base += (tile.u[q].begin + p.axes[q].phases[0].out_base) * p.axes[q].out_stride;
+        for (int64_t q = 0; q < axes; ++q)
+            base += (tile.u[q].begin + p.axes[q].phases[0].out_base) * p.axes[q].out_stride;
         WinogradResults call{};
         call.point = tiles * wide;
         call.row = direct ? outer.out_stride / p.width : 2 * columns * wide;
@@ -144,8 +154,8 @@ struct Task {
         if (!direct)
             for (int64_t row = 0; row < least(2 * rows, outer.u.end - u.begin); ++row)
                 store_channels(p, base + row * outer.out_stride, inner.out_stride, p.result_channel,
-                               scratch + row * call.row * p.width, wide, 1,
-                               least(2 * columns, inner.u.end - v.begin), wide);
+                               scratch + row * call.row * p.width, wide, 1, least(2 * columns, inner.u.end - v.begin),
+                               wide);
         return finite;
     }
 };
@@ -159,7 +169,12 @@ void run_task(const void* context, int64_t index, Arena* arena) {
     int64_t outer = index / f.ranges / f.column_blocks / f.row_blocks;
     const Span rows{f.rows * row / f.row_blocks, f.rows * (row + 1) / f.row_blocks};
     const Span columns{f.columns * column / f.column_blocks, f.columns * (column + 1) / f.column_blocks};
-    Task task{f, p, arena, {}, {range * f.range, least((range + 1) * f.range, p.out)}, rows.end - rows.begin,
+    Task task{f,
+              p,
+              arena,
+              {},
+              {range * f.range, least((range + 1) * f.range, p.out)},
+              rows.end - rows.begin,
               columns.end - columns.begin};
     task.tile.u.resize(axes);
     for (int q = axes - 1; q >= 0; --q) task.tile.chunk.insert(task.tile.chunk.begin(), {0, p.axes[q].k});
@@ -236,7 +251,7 @@ void run_winograd(Plan& plan) {
 
     pack_weights(f.direct);
     f.weights = Memory(kPoints * p.reduce * f.padded_out * p.width + k.panel * p.width);
-    parallel_for(p.reduce, threads, &transform_filter, &f);
+    parallel_for(ceil_div(p.reduce, kFilterChannels), threads, &transform_filter, &f);
     parallel_for(f.outer * f.row_blocks * f.column_blocks * f.ranges, threads, &run_task, &f);
 }
 

@@ -32,10 +32,12 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "winograd.inl"
 
+#include "fft.inl"
+
 template <class T>
 constexpr ConvKernels kernels_of() {
-    return {kLanes<T>, 2 * kLanes<T>, kMostM,          kLanes<T>,      &channels<T>, &pixels<T>, &lanes<T>,
-            &lanes_filter<T>, &load_plane<T>, &store_plane<T>, nullptr, nullptr,      nullptr};
+    return {kLanes<T>,      2 * kLanes<T>,   kMostM,  kLanes<T>, &channels<T>, &pixels<T>, &lanes<T>, &lanes_filter<T>,
+            &load_plane<T>, &store_plane<T>, nullptr, nullptr,   nullptr,      nullptr,    nullptr};
 }
 template <class T>
 constexpr ConvKernels float_kernels_of() {
@@ -43,6 +45,10 @@ constexpr ConvKernels float_kernels_of() {
     all.winograd_cells = &winograd_cells<T>;
     all.winograd_filter = &winograd_filter<T>;
     all.winograd_results = &winograd_results<T>;
+    if constexpr (__is_same(T, double)) {
+        all.fft = &fft<T>;
+        all.fft_product = &fft_product<T>;
+    }
     return all;
 }
 
