@@ -125,6 +125,27 @@ def test_sums_are_as_exact_as_their_number_of_terms_allows(case: ConvCase, resul
     assert (np.abs(got.astype(exact.dtype) - exact) <= allowed).all()
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("result", ["y", "x"])
+def test_many_channels_are_as_exact_as_a_plain_sum(level: str, result: str) -> None:
+    """3x3 on 64 channels, where a faster method may be taken: its error is at most twice that of adding one by one."""
+    rng = np.random.default_rng(1)
+    frame = conv_frame((2, 13, 14, 64), (3, 3, 64, 64), 1, "same", 1, 1, "channels_last")
+    source, w = (rng.standard_normal(shape).astype(np.float32) for shape in (frame.x, frame.w))
+    padded = np.pad(source, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    turned = w if result == "y" else w[::-1, ::-1].swapaxes(2, 3)
+    plain = np.zeros(frame.y, np.float32)
+    for i, j, c in np.ndindex(3, 3, 64):
+        plain += padded[:, i : i + 13, j : j + 14, c, None] * turned[i, j, c]
+    operands = {"w": w, "x" if result == "y" else "y": source}
+    exact = reference(frame, result, {name: a.astype(np.float64) for name, a in operands.items()})
+    with Case(source, {}, None, level, 2, DEFAULT_LIMITS).setting():  # type: ignore[arg-type]
+        got = convolve(frame, result, operands)
+    assert np.sqrt(np.mean((plain - exact) ** 2)) > 1e-6  # the same sum, rounded
+    assert np.sqrt(np.mean((got - exact) ** 2)) <= 2 * np.sqrt(np.mean((plain - exact) ** 2))
+    assert np.max(np.abs(got - exact)) <= 3 * np.max(np.abs(plain - exact))
+
+
 # ------------------------------------------------------------------------------------------ every size in between
 
 
@@ -166,17 +187,40 @@ def test_every_length_of_a_row(level: str) -> None:
                 assert same_bits(got + 0, reference(frame, result, operands) + 0), (n, k, s, d, channels, result)
 
 
-def test_large_enough_to_be_cut_into_blocks() -> None:
+@pytest.mark.parametrize("layout", ["channels_last", "channels_first"])
+def test_large_enough_to_be_cut_into_blocks(layout: str) -> None:
     """Many channels, many outputs, several threads: all borders of blocks are inside of it."""
     rng = np.random.default_rng(4)
-    frame = conv_frame((3, 37, 41, 70), (3, 3, 70, 130), 1, 1, 1, 1, "channels_last")
+    first = layout == "channels_first"
+    x_shape, w_shape = ((3, 70, 37, 41), (130, 70, 3, 3)) if first else ((3, 37, 41, 70), (3, 3, 70, 130))
+    frame = conv_frame(x_shape, w_shape, 1, ((1, 1), (0, 3)), 1, 1, layout)
     arrays = {n: rng.integers(-3, 4, getattr(frame, n)).astype("f") for n in "xwy"}
     for result in RESULTS:
         operands = {n: a for n, a in arrays.items() if n != result}
-        expected = reference(frame, result, operands)
+        bias = None if result == "w" else rng.integers(-3, 4, 130 if result == "y" else 70).astype("f")
+        expected = reference(frame, result, operands, bias)
         for threads in (1, 2, 3):
             with cn.num_threads(threads):
-                np.testing.assert_array_equal(convolve(frame, result, operands), expected)
+                np.testing.assert_array_equal(convolve(frame, result, operands, bias), expected)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("layout", ["channels_last", "channels_first"])
+def test_small_planes_of_many_channels(layout: str, level: str) -> None:
+    """3x3 filters on 64 channels and more: planes of every size from one cell on, and padding of every kind."""
+    rng = np.random.default_rng(7)
+    for rows, columns, pads, channels in ((1, 1, 1, 64), (1, 7, 1, 64), (2, 3, "same", 65), (3, 3, 0, 80),
+                                          (4, 5, ((0, 1), (2, 0)), 64), (5, 6, 2, 96), (7, 9, 3, 64)):  # fmt: skip
+        first = layout == "channels_first"
+        x_shape = (2, channels, rows, columns) if first else (2, rows, columns, channels)
+        w_shape = (72, channels, 3, 3) if first else (3, 3, channels, 72)
+        frame = conv_frame(x_shape, w_shape, 1, pads, 1, 1, layout)
+        arrays = {n: rng.integers(-3, 4, getattr(frame, n)).astype("f") for n in "xwy"}
+        for result in RESULTS:
+            operands = {n: a for n, a in arrays.items() if n != result}
+            with Case(arrays["x"], {}, None, level, 2, (256, 16)).setting():  # type: ignore[arg-type]
+                got = convolve(frame, result, operands)
+            assert same_bits(got + 0, reference(frame, result, operands) + 0), (rows, columns, pads, channels, result)
 
 
 @pytest.mark.parametrize("layout", ["channels_last", "channels_first"])
