@@ -146,6 +146,32 @@ def test_many_channels_are_as_exact_as_a_plain_sum(level: str, result: str) -> N
     assert np.max(np.abs(got - exact)) <= 3 * np.max(np.abs(plain - exact))
 
 
+@pytest.mark.parametrize("dtype", ["f", "d"])
+@pytest.mark.parametrize("result", ["y", "x"])
+def test_large_filters_are_as_exact_as_a_plain_sum(dtype: str, result: str) -> None:
+    """25x26 on one channel, where a faster method may be taken, and what is not finite stays in its windows."""
+    rng = np.random.default_rng(2)
+    frame = conv_frame((1, 124, 125, 1), (25, 26, 1, 1), 1, 0, 1, 1, "channels_last")
+    source, w = (rng.standard_normal(shape).astype(dtype) for shape in (getattr(frame, "xy"[result == "x"]), frame.w))
+    padded = source[0, :, :, 0] if result == "y" else np.pad(source[0, :, :, 0], ((24, 24), (25, 25)))
+    turned = w[:, :, 0, 0] if result == "y" else w[::-1, ::-1, 0, 0]
+    rows, columns = getattr(frame, result)[1:3]
+    plain = np.zeros((rows, columns), dtype)
+    exact = np.zeros((rows, columns), np.longdouble)
+    for i, j in np.ndindex(25, 26):
+        cells = padded[i : i + rows, j : j + columns]
+        plain += cells * turned[i, j]
+        exact += cells.astype(np.longdouble) * turned[i, j].astype(np.longdouble)
+    other = "x" if result == "y" else "y"
+    got = convolve(frame, result, {"w": w, other: source})[0, :, :, 0]
+    assert np.sqrt(np.mean((got - exact) ** 2)) <= 2 * np.sqrt(np.mean((plain - exact) ** 2))
+    source[0, 50, 60, 0] = np.nan
+    finite = np.isfinite(convolve(frame, result, {"w": w, other: source})[0, :, :, 0])
+    seen = np.zeros((rows, columns), bool)
+    seen[slice(26, 51) if result == "y" else slice(50, 75), slice(35, 61) if result == "y" else slice(60, 86)] = True
+    np.testing.assert_array_equal(finite, ~seen)
+
+
 # ------------------------------------------------------------------------------------------ every size in between
 
 
@@ -209,10 +235,11 @@ def test_large_enough_to_be_cut_into_blocks(layout: str) -> None:
 def test_small_planes_of_many_channels(layout: str, level: str) -> None:
     """3x3 filters on 64 channels and more: planes of every size from one cell on, and padding of every kind."""
     rng = np.random.default_rng(7)
-    for rows, columns, pads, channels in ((1, 1, 1, 64), (1, 7, 1, 64), (2, 3, "same", 65), (3, 3, 0, 80),
-                                          (4, 5, ((0, 1), (2, 0)), 64), (5, 6, 2, 96), (7, 9, 3, 64)):  # fmt: skip
+    for rows, columns, pads, channels in ((1, 1, 1, 64), (1, 70, 1, 64), (2, 3, "same", 65), (6, 6, 0, 40),
+                                          (4, 4, 1, 33), (4, 5, ((0, 1), (2, 0)), 64), (5, 6, 2, 140),
+                                          (7, 9, 3, 64)):  # fmt: skip
         first = layout == "channels_first"
-        x_shape = (2, channels, rows, columns) if first else (2, rows, columns, channels)
+        x_shape = (8, channels, rows, columns) if first else (8, rows, columns, channels)
         w_shape = (72, channels, 3, 3) if first else (3, 3, channels, 72)
         frame = conv_frame(x_shape, w_shape, 1, pads, 1, 1, layout)
         arrays = {n: rng.integers(-3, 4, getattr(frame, n)).astype("f") for n in "xwy"}
