@@ -411,7 +411,7 @@ void store_channels(const Plan& plan, char* array, int64_t s0, int64_t channel_s
 namespace {
 
 // The last large block is kept for the next call: fresh pages cost as much as filling them.
-constexpr int64_t kLarge = 64 * 1024, kKept = 4 * 1024 * 1024;
+constexpr int64_t kLarge = 64 * 1024, kKept = 8 * 1024 * 1024;
 std::atomic<Memory::Header*> kept{nullptr};
 
 }  // namespace

@@ -101,13 +101,23 @@ struct Work {
     }
 };
 
+// A thread that went to sleep takes as long to wake up as a small job takes: look around for a moment first.
+constexpr int kLooks = 1000;
+inline void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 struct Pool {
     std::mutex busy;  // held by the caller whose job is running
     std::mutex m;
     std::condition_variable wake, done;
-    int threads = 0;  // started
-    int wanted = 0;   // of the current job, not yet joined by a thread
-    int running = 0;
+    int threads = 0;             // started
+    std::atomic<int> wanted{0};  // of the current job, not yet joined by a thread
+    std::atomic<int> running{0};
     Work* work = nullptr;
 
     void loop() {
@@ -121,6 +131,9 @@ struct Pool {
             mine->help();
             lock.lock();
             if (--running == 0) done.notify_one();
+            lock.unlock();
+            for (int look = 0; look < kLooks && wanted.load(std::memory_order_relaxed) == 0; ++look) pause();
+            lock.lock();
         }
     }
 
@@ -146,6 +159,9 @@ struct Pool {
         job.help();
         std::unique_lock<std::mutex> lock(m);
         wanted = 0;  // nothing is left for a thread that has not woken up yet
+        lock.unlock();
+        for (int look = 0; look < kLooks && running.load(std::memory_order_relaxed) > 0; ++look) pause();
+        lock.lock();
         done.wait(lock, [&] { return running == 0; });
         work = nullptr;
     }
