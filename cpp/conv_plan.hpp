@@ -6,8 +6,6 @@
 // taps that hit it, and `step` is 1: there are no zeros in between to be multiplied by.
 #pragma once
 
-#include <cstdlib>
-#include <new>
 #include <vector>
 
 #include "conv.hpp"
@@ -81,6 +79,9 @@ struct Box {
     bool direct;
     const char* data;
 };
+
+// The side of a box on one axis, for windows `u` and a chunk of taps.
+Box::Side lay_side(const PlanAxis& axis, Span u, Span chunk);
 
 struct Tile {
     std::vector<Span> u;      // per axis
