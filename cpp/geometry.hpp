@@ -13,7 +13,7 @@ namespace cenote {
 
 constexpr int kMaxDims = 64;  // as many as NumPy has
 
-enum class DType : uint8_t { boolean, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64 };
+enum class DType : uint8_t { boolean, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64, c64, c128 };
 
 static inline int64_t size_of(DType t) {
     switch (t) {
@@ -27,6 +27,7 @@ static inline int64_t size_of(DType t) {
         case DType::i32:
         case DType::u32:
         case DType::f32: return 4;
+        case DType::c128: return 16;
         default: return 8;
     }
 }

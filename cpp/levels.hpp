@@ -1,6 +1,7 @@
 // The SIMD levels and what each of them offers: plain data and function pointers only.
 #pragma once
 
+#include "conv_kernels.hpp"
 #include "geometry.hpp"
 
 // The dtypes that the kernels compute in, with their C++ type. Dispatch is made from this list.
@@ -22,19 +23,31 @@ namespace cenote {
 namespace baseline {
 TaskFn find_kernel(const Job& job);
 }
+namespace conv_baseline {
+const ConvKernels* find_conv(DType work);
+}
 #if defined(CENOTE_HAS_AVX2)
 namespace avx2 {
 TaskFn find_kernel(const Job& job);
+}
+namespace conv_avx2 {
+const ConvKernels* find_conv(DType work);
 }
 #endif
 #if defined(CENOTE_HAS_AVX512)
 namespace avx512 {
 TaskFn find_kernel(const Job& job);
 }
+namespace conv_avx512 {
+const ConvKernels* find_conv(DType work);
+}
 #endif
 #if defined(CENOTE_HAS_NEON)
 namespace neon {
 TaskFn find_kernel(const Job& job);
+}
+namespace conv_neon {
+const ConvKernels* find_conv(DType work);
 }
 #endif
 

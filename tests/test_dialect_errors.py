@@ -26,6 +26,8 @@ NAMES: dict[str, Any] = {
     "c": np.arange(12.0).reshape(1, 3, 4),
     "x": np.arange(12.0).reshape(1, 3, 4, 1),
     "i": np.arange(12).reshape(1, 3, 4, 1),
+    "f": np.ones((2, 3, 1, 5)),
+    "t": np.ones((2, 3, 5, 1)),
 }
 
 
@@ -99,6 +101,12 @@ RIGHT = {
         "padding": "VALID",
     },
     "nabla.max_pool2d": {"x": NAMES["x"], "kernel_size": 2, "stride": None, "padding": 0, "dilation": 1},
+    "nabla.conv2d": {
+        "x": NAMES["x"], "filter": NAMES["f"], "stride": 1, "dilation": 1, "padding": 0, "groups": 1,
+    },
+    "nabla.conv2d_transpose": {
+        "x": NAMES["x"], "filter": NAMES["t"], "stride": 2, "dilation": 1, "padding": 0, "output_paddings": 0,
+    },
     "torchlean.PoolSpec": {"kernel": (2, 2), "stride": (1, 1), "padding": (0, 0)},
     "torchlean.max_pool_jvp": {"spec": NAMES["s"], "x": NAMES["c"], "dx": NAMES["c"]},
     "torchlean.smooth_max_pool_vjp": {"spec": NAMES["s"], "beta": 1.0, "x": NAMES["c"], "g": np.ones((1, 2, 3))},

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from mygrad import tensor as real_tensor  # type: ignore[attr-defined]  # it does not list what it exports
+from mygrad.nnet import conv_nd as real_conv_nd
 from mygrad.nnet import max_pool as real_max_pool
 from numpy.typing import NDArray
 
@@ -58,7 +59,9 @@ def test_a_tensor_looks_like_mygrads(data: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"), [(mg.max_pool, real_max_pool), (mg.tensor, real_tensor)], ids=["max_pool", "tensor"]
+    ("ours", "theirs"),
+    [(mg.max_pool, real_max_pool), (mg.conv_nd, real_conv_nd), (mg.tensor, real_tensor)],
+    ids=["max_pool", "conv_nd", "tensor"],
 )
 def test_signatures_are_those_of_mygrad(ours: Any, theirs: Any) -> None:
     mine, real = (inspect.signature(f).parameters.values() for f in (ours, theirs))
@@ -66,7 +69,7 @@ def test_signatures_are_those_of_mygrad(ours: Any, theirs: Any) -> None:
 
 
 def test_the_names() -> None:
-    assert mg.__all__ == ["Tensor", "max_pool", "tensor"]
+    assert mg.__all__ == ["Tensor", "conv_nd", "max_pool", "tensor"]
     assert mg.Tensor is cn.Tensor
 
 

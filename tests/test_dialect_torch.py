@@ -70,8 +70,9 @@ def test_signatures_are_those_of_torch(name: str) -> None:
     assert getattr(dialect, name).__name__ == name
 
 
-def test_all_of_the_poolings_are_there_and_nothing_else() -> None:
+def test_all_of_the_poolings_and_convolutions_are_there_and_nothing_else() -> None:
     families = ["max_pool", "avg_pool", "lp_pool", "adaptive_max_pool", "adaptive_avg_pool", "max_unpool"]
+    families += ["conv", "conv_transpose"]
     assert sorted(NAMES) == sorted(f"{family}{rank}d" for family in families for rank in (1, 2, 3))
     assert all(hasattr(F, name) for name in NAMES)
 

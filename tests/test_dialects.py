@@ -21,6 +21,10 @@ SIGNATURES = {
     "d2l.pool2d": "(X, pool_size, mode='max')",
     "nabla.max_pool2d": "(x, *, kernel_size, stride=None, padding=0, dilation=(1, 1))",
     "nabla.avg_pool2d": "(x, *, kernel_size, stride=None, padding=0, dilation=(1, 1))",
+    "nabla.conv2d": "(x, filter, *, stride=(1, 1), dilation=(1, 1), padding=(0, 0, 0, 0), groups=1, bias=None, "
+    "input_layout=None, filter_layout=None)",
+    "nabla.conv2d_transpose": "(x, filter, *, stride=(1, 1), dilation=(1, 1), padding=(0, 0, 0, 0), "
+    "output_paddings=(0, 0), bias=None, input_layout=None, filter_layout=None)",
     "torchlean.PoolSpec": "(kernel, stride, padding)",
     "torchlean.max_pool": "(spec, x)",
     "torchlean.max_pool_jvp": "(spec, x, dx)",

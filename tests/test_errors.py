@@ -25,6 +25,8 @@ NOT_SEARCHED = {"cli", "demo", "errors", "picture", "scene"}
 # Derivatives: test_derivative_errors.py.
 NOT_SEARCHED |= {"autodiff", "checking", "contraction", "elementwise", "functions", "linear"}
 NOT_SEARCHED |= {"graph", "reductions", "rules", "tensor"}
+# Convolution: test_conv_errors.py.
+NOT_SEARCHED |= {"convolution", "convolution_reference", "convolution_rules", "convolving", "frame"}
 
 
 def nested(depth: int) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import cenote as cn
+from cenote import picture
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
@@ -48,3 +49,26 @@ def test_hessian_vector_products() -> None:
     np.testing.assert_allclose(hessian, numeric, atol=1e-7)
     curvature, _ = example.largest_curvature(f, w, steps=200)
     assert abs(curvature) == pytest.approx(np.abs(np.linalg.eigvalsh(hessian)).max(), rel=1e-6)
+
+
+def test_lenet_learns_to_read(capsys: pytest.CaptureFixture[str]) -> None:
+    lenet = load("lenet")
+    learned_from, kept_away = lenet.load()
+    assert [len(part[0]) for part in (learned_from, kept_away)] == [1437, 360]
+    p, losses = lenet.train(learned_from, steps=800)
+    assert lenet.accuracy(p, *kept_away) >= 0.97
+    assert np.mean(losses[-50:]) < 0.1 * losses[0]
+    assert capsys.readouterr().out.count("step ") == 10
+    drawn = lenet.plot(losses, "the loss")
+    assert drawn.shape == (240 + 2 * 16 + 8 + 18 + 4 + 18, 660 + 2 * 16, 3)
+    ink = (drawn[16:256, 76:676] == picture.INK).all(axis=2)
+    assert ink.any(axis=0).all(), "the line goes from one side to the other"
+    assert ink[:, :20].argmax(axis=0).mean() < 60 < ink[:, -20:].argmax(axis=0).mean()
+
+
+def test_the_plot_of_lenet_is_written(tmp_path: Path) -> None:
+    path = next(p for p in EXAMPLES if p.stem == "lenet")
+    command = [sys.executable, str(path), "--steps", "2", "--out", str(tmp_path / "new")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "accuracy on 360 pictures" in done.stdout
+    assert (tmp_path / "new" / "lenet-loss.png").read_bytes().startswith(b"\x89PNG")

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Warning. converting a masked ele
 
 X = np.arange(24.0).reshape(2, 3, 4)
 WHERE = np.arange(24).reshape(2, 3, 4) % 4
+FILTERS = np.ones((2, 4, 4))
 
 # Of each function: arguments that work.
 CALLS: dict[str, dict[str, Any]] = {
@@ -43,6 +44,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "global_max_pool": {"x": X, "axes": (1, 2)},
     "global_avg_pool": {"x": X, "axes": (1, 2)},
     "max_unpool": {"y": X, "indices": WHERE, "window": (2, 2)},
+    "conv": {"x": X, "w": FILTERS},
+    "conv_transpose": {"x": X, "w": FILTERS},
     "reducer": {"fn": np.add, "partials": np.add},
     "set_num_threads": {"n": 2},
     "num_threads": {"n": 2},
@@ -88,7 +91,7 @@ class Silent:
 
 ODD_DTYPES = ["O", "S3", "U3", "M8[s]", "m8", "V3", "g", "G", "T", ">f8", ">i2", "e", "F", "?", "Q", "b"]
 NUMBERS = [0, 1, 2, 3, -1, -2, 7, 2**62, 2**63 - 1, 2**63, 2**64, 10**30, 10**400, 10**5000]
-WORDS = ["valid", "same", "same_lower", "propagate", "omit", "first", "split"]
+WORDS = ["valid", "same", "same_lower", "propagate", "omit", "first", "split", "channels_first"]
 SCALARS: list[Any] = [
     *NUMBERS, *(-number for number in NUMBERS), 0.0, -0.0, 0.5, 2.0, 1e308, 5e-324, 1e400, -1e400, float("nan"), 1j,
     complex("nan"), True, False, None, *WORDS, "", "SAME", "2", "\ud800", "x" * 10_000, b"", b"same", Ellipsis,
@@ -115,7 +118,7 @@ COLLECTIONS: list[Any] = [
 ]  # fmt: skip
 # As data these are what they say, and too large; as another argument they are wrong at first sight.
 VAST = [range(2**62), np.broadcast_to(1, (2**40, 0)), np.broadcast_to(1, 2**40)]
-DATA = {"x", "y", "indices", "init"}
+DATA = {"x", "y", "w", "bias", "indices", "init"}
 
 
 def check(name: str, given: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ each ONNX operator is translated to one cenote call, and what the translation do
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import pytest
 from onnx import helper
 
 import cenote as cn
-from onnx_cases import Array, Case, node_cases, stored_cases
+from onnx_cases import Array, Attributes, Case, Operator, node_cases, run_graph, stored_cases
 
 # module of onnx.backend.test.case.node -> its operator, and the names of its cases without "test_"
 NODE_SUITE: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -134,9 +134,6 @@ EXACT = {"MaxPool", "GlobalMaxPool", "MaxUnpool", "Squeeze", "Unsqueeze"}
 
 # ------------------------------------------------------------------------------------------- the translation
 
-Attributes = dict[str, Any]
-Operator = Callable[[Sequence[Array], Attributes, int], tuple[Array, ...]]
-
 AUTO_PAD = {"VALID": "valid", "SAME_UPPER": "same", "SAME_LOWER": "same_lower"}
 
 
@@ -251,17 +248,7 @@ OPERATORS: dict[str, Operator] = {
 
 
 def run(model: onnx.ModelProto, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    graph = model.graph
-    assert not graph.initializer, "no pooling graph has weights"
-    values = dict(zip((value.name for value in graph.input), inputs, strict=True))
-    for node in graph.node:
-        assert node.domain == "", f"unknown domain {node.domain}"
-        assert node.op_type in OPERATORS, f"unknown operator {node.op_type}"
-        attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
-        results = OPERATORS[node.op_type]([values[name] for name in node.input], attributes, len(node.output))
-        assert not attributes, f"unknown attributes of {node.op_type}: {attributes}"
-        values.update(zip(node.output, results, strict=True))
-    return tuple(values[value.name] for value in graph.output)
+    return run_graph(model, inputs, OPERATORS)
 
 
 def check(case: Case) -> None:

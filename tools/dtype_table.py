@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from cenote.arrays import NATIVE, RESULT, DType, as_array, averaged, native, real_valued, summed
+from cenote.arrays import NATIVE, RESULT, DType, as_array, averaged, convolved, native, real_valued, summed
 from cenote.errors import BadType
 from cenote.reference import accumulator
 
@@ -84,10 +84,11 @@ def results_table() -> str:
 
 
 def accumulators_table() -> str:
-    header = ["dtype", "`sum_pool`", "`avg_pool`", "`lp_pool`, `smooth_max_pool`"]
+    header = ["dtype", "`sum_pool`", "`avg_pool`", "`conv`, `conv_transpose`", "`lp_pool`, `smooth_max_pool`"]
     rules: list[Rule] = [
         lambda dtype: accumulator(summed(dtype)),
         lambda dtype: accumulator(averaged(dtype)),
+        lambda dtype: accumulator(convolved(dtype)),
         lambda dtype: np.dtype(np.float64) if real_valued(dtype) else dtype,
     ]
     rows = [[code(name), *(code(result(rule, dtype)) for rule in rules)] for name, dtype in accepted().items()]
@@ -107,6 +108,8 @@ For each dtype of the input, the dtype of the result. `TypeError` means that the
 
 - `pool` stands here with `np.add`, `np.maximum` or `np.minimum` as its function, and a Python number as `init`.
   Any other function gives what NumPy's promotion makes of it.
+- `conv` and `conv_transpose` stand here with operands of one dtype. Of several, `np.result_type` makes one; bfloat16
+  beside float16, or beside an integer of more than 8 bits, has none and is a `TypeError`.
 - Indices are always `int64`.
 - `bfloat16` is the dtype of the package `ml_dtypes`. cenote does not need that package unless you use the dtype.
 - Either byte order is read. The result has the byte order of the machine.
@@ -119,6 +122,9 @@ For each dtype of the input, the dtype of the result. `TypeError` means that the
 (array([100,  50], dtype=int8), array([200,  56]), array([100.,  28.]))
 >>> cn.max_pool(x.astype(">i4"), (2,)).dtype
 dtype('int32')
+>>> filters = np.ones((2, 1, 1), np.float32)
+>>> cn.conv(x[:, None], filters).dtype, cn.conv(x[:, None].astype(np.int64), filters).dtype
+(dtype('float32'), dtype('float64'))
 >>> cn.max_pool(x * 1j, (2,))
 Traceback (most recent call last):
 TypeError: max_pool: x has dtype complex128: complex numbers have no order, pool x.real, x.imag or abs(x)
@@ -135,6 +141,7 @@ and only then converted to the dtype of the result.
 - Integer sums wrap around past 64 bits, as NumPy's do.
 - An average of integers is added and divided in `float64`. The sum is exact while no part of it exceeds 2⁵³.
 - The quotient of an average is that of `float64`, rounded to the dtype that the sum is held in.
+- Integers of a convolution wrap around in their own width, products and sums alike.
 - `lp_pool` with `p=inf` is a maximum: nothing is added.
 - The last column has an exception. For `float32` and less, norms with a `p` of 1, 2, 3 or 4 and smooth maxima with a
   `beta` of at least 1/4 in size are held in `float32`, in windows all of whose cells are moderate: |x| is 0 or from
@@ -155,6 +162,10 @@ array([-9223372036854775808])
 array([-56], dtype=int8)
 >>> cn.pool(np.array([True, True]), (2,), False, np.add)
 array([ True])
+>>> cn.conv(np.array([[100], [100]], np.int8), np.ones((2, 1, 1), np.int8))
+array([[-56]], dtype=int8)
+>>> cn.conv(np.array([[300], [300]], np.float16), np.array([[[300]], [[-300]]], np.float16))    # of 90000 and -90000
+array([[0.]], dtype=float16)
 ```
 """
 

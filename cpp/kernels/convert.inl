@@ -140,6 +140,7 @@ CENOTE_ONCE void load_row(DType from, T* out, const char* in, int64_t stride, in
         case DType::bf16: return load_row_of<Brain>(out, in, stride, n, swap);
         case DType::f32: return load_row_of<float>(out, in, stride, n, swap);
         case DType::f64: return load_row_of<double>(out, in, stride, n, swap);
+        default: return;  // complex numbers come as their parts
     }
 }
 
@@ -187,5 +188,6 @@ CENOTE_ONCE void store_row(DType to, char* out, const T* in, int64_t n) {
         case DType::bf16: return store_row_of<Brain>(out, in, n);
         case DType::f32: return store_row_of<float>(out, in, n);
         case DType::f64: return store_row_of<double>(out, in, n);
+        default: return;
     }
 }

@@ -130,6 +130,13 @@ def real_valued(dtype: DType) -> DType:
     return averaged(dtype)
 
 
+def convolved(dtype: DType, name: str = "x") -> DType:
+    """A convolution keeps what NumPy's promotion makes of its operands; what a bool times a bool is, is not obvious."""
+    if dtype.kind == "b":
+        raise BadType(f"{name} has dtype bool: numbers are needed, convert it to the dtype that you want sums in")
+    return native(dtype)
+
+
 RESULT: dict[str, Callable[[DType], DType]] = {
     "max_pool": ordered,
     "min_pool": ordered,
@@ -142,6 +149,8 @@ RESULT: dict[str, Callable[[DType], DType]] = {
     "global_max_pool": ordered,
     "global_avg_pool": averaged,
     "max_unpool": native,
+    "conv": convolved,
+    "conv_transpose": convolved,
 }
 
 

@@ -17,7 +17,7 @@ from .arrays import Array, DType, averaged, has_nan, is_bfloat16, memory_order, 
 from .geometry import Geometry
 
 # The numbering of the core's enums (geometry.hpp).
-CODES = {c: i for i, c in enumerate(["?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "bf", "f", "d"])}
+CODES = {c: i for i, c in enumerate(["?", "b", "B", "h", "H", "i", "I", "q", "Q", "e", "bf", "f", "d", "F", "D"])}
 BFLOAT16 = CODES["bf"]
 FLOAT32, FLOAT64, INT64 = CODES["f"], CODES["d"], CODES["q"]
 MAX, MIN, SUM = range(3)

@@ -1,4 +1,4 @@
-"""Other systems' pooling functions under their own names: signatures, defaults, layouts, shapes and values are theirs.
+"""Other systems' pooling and convolution under their own names, with their signatures, defaults, layouts and values.
 
 >>> import numpy as np
 >>> from cenote.dialects import flax, nabla

@@ -38,5 +38,9 @@ def call(function: Callable[..., Any], names: Mapping[str, str], *args: Any, **o
 
 
 def translated(cause: str, names: Mapping[str, str]) -> str:
-    """A cause begins with the argument it is about; the data, x, may be mentioned anywhere."""
-    return re.sub(r"^\w+(?==)|\bx\b", lambda found: names.get(found[0], found[0]), cause)
+    """A cause begins with the argument it is about; the data, x and w, may be mentioned anywhere.
+
+    A dialect has one layout: a hint at the other is left out.
+    """
+    cause = cause.partition("; with layout=")[0]
+    return re.sub(r"^\w+(?==)|\b[xw]\b", lambda found: names.get(found[0], found[0]), cause)

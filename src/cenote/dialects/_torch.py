@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from .. import pooling
+from .. import convolution, pooling
 from ..arguments import INT64_MAX, as_flag, as_int, as_sequence
 from ..arrays import Array
 from ..errors import BadType, BadValue, counted, kind, public, shown
@@ -24,7 +24,7 @@ R = TypeVar("R")
 Window = dict[str, Any]
 
 # What torch calls the arguments of cenote.
-NAMES = {"x": "input", "window": "kernel_size", "divisor": "divisor_override"}
+NAMES = {"x": "input", "w": "weight", "window": "kernel_size", "divisor": "divisor_override"}
 
 
 def by_rank(template: Callable[Concatenate[int, P], R]) -> tuple[Callable[P, R], Callable[P, R], Callable[P, R]]:
@@ -218,3 +218,76 @@ def unpooled(
                 f"which is less than a stride of {s} from {middle}"
             )
     return kernel, sizes
+
+
+# ------------------------------------------------------------------------------------------------ convolution
+
+
+def operands(rank: int, input: object, weight: object, bias: object) -> tuple[Any, Any, Any]:
+    """All of one dtype, which torch does not choose for anybody."""
+    data, filters = planes(rank, input, channels=False), operand(weight, "weight")
+    if filters.ndim != rank + 2:
+        raise BadValue(
+            f"weight has shape {shown(filters.shape)}, with {counted(filters.ndim, 'axis', 'axes')}: {rank + 2} are "
+            f"needed, two for channels and {rank} for the kernel"
+        )
+    if filters.shape[0] == 0:
+        raise BadValue(f"weight has shape {shown(filters.shape)}: axis 0 is empty, and must have at least 1 entry")
+    offset = None if bias is None else operand(bias, "bias")
+    for name, other in (("weight", filters), ("bias", offset)):
+        if other is not None and other.dtype != data.dtype:
+            raise BadType(
+                f"{name} has dtype {other.dtype}, input has {data.dtype}: torch needs them to be the same, convert one"
+            )
+    return data, filters, offset
+
+
+def strung(padding: object, strides: tuple[int, ...]) -> str:
+    """A padding by name."""
+    if padding not in ("valid", "same"):
+        raise BadValue(f"padding={shown(padding)} is not known: 'valid', 'same', an int or one int per axis is needed")
+    if padding == "same" and any(s != 1 for s in strides):
+        raise BadValue(f"padding='same' is not possible in torch with a stride other than 1, and stride={strides}")
+    return str(padding)
+
+
+def convolved(
+    rank: int,
+    input: object,
+    weight: object,
+    bias: object,
+    stride: object,
+    padding: object,
+    dilation: object,
+    groups: object,
+) -> Any:
+    data, filters, offset = operands(rank, input, weight, bias)
+    strides = per_axis("stride", stride, rank, 1)
+    pads = strung(padding, strides) if isinstance(padding, str) else per_axis("padding", padding, rank, 0)
+    options: Window = {"stride": strides, "padding": pads, "dilation": per_axis("dilation", dilation, rank, 1)}
+    return call(convolution.conv, NAMES, data, filters, bias=offset, groups=groups, layout="channels_first", **options)
+
+
+def transposed(
+    rank: int,
+    input: object,
+    weight: object,
+    bias: object,
+    stride: object,
+    padding: object,
+    output_padding: object,
+    groups: object,
+    dilation: object,
+) -> Any:
+    data, filters, offset = operands(rank, input, weight, bias)
+    if isinstance(padding, str):
+        raise BadType(f"padding={shown(padding)}: an int or one int per axis is needed, not a str")
+    options: Window = {
+        "stride": per_axis("stride", stride, rank, 1),
+        "padding": per_axis("padding", padding, rank, 0),
+        "output_padding": per_axis("output_padding", output_padding, rank, 0),
+        "dilation": per_axis("dilation", dilation, rank, 1),
+    }
+    return call(
+        convolution.conv_transpose, NAMES, data, filters, bias=offset, groups=groups, layout="channels_first", **options
+    )

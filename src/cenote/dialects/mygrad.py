@@ -1,4 +1,4 @@
-"""mygrad's ``max_pool`` and its Tensors.
+"""mygrad's ``max_pool``, ``conv_nd`` and its Tensors.
 
 >>> from cenote.dialects import mygrad as mg
 >>> x = mg.Tensor([[0.0, 10.0, 8.0], [2.0, 7.0, 3.0], [5.0, 7.0, 20.0]])
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from .. import pooling
+from .. import convolution, pooling
 from ..arguments import MOST_AXES, Ints, as_flag, as_int, per_axis
 from ..arrays import NATIVE, Array, as_array, has_nan, is_bfloat16
 from ..errors import BadType, BadValue, counted, public, shown
@@ -29,9 +29,9 @@ from ..rules import operand
 from ..tensor import Tensor, make
 from ._common import call, ints
 
-__all__ = ["Tensor", "max_pool", "tensor"]
+__all__ = ["Tensor", "conv_nd", "max_pool", "tensor"]
 
-NAMES = {"window": "pool"}
+NAMES = {"window": "pool", "w": "filter_bank"}
 
 
 @public
@@ -75,10 +75,72 @@ def max_pool(x: ArrayLike, pool: Ints, stride: Ints, *, constant: bool | None = 
                 f"{counted(left, 'cell', 'cells')} of axis {axis} {'is' if left == 1 else 'are'} left over"
             )
     known = None if constant is None else as_flag("constant", constant)
-    out = call(pooling.max_pool, NAMES, data, sizes, stride=steps)
+    return as_tensor(call(pooling.max_pool, NAMES, data, sizes, stride=steps), known)
+
+
+def as_tensor(out: Any, constant: bool | None) -> Tensor:
     if not isinstance(out, Tensor):
-        return variable(out, known is None or known)
-    return out if known in (None, out.constant) else variable(out.data, known is True)
+        return variable(out, constant is None or constant)
+    return out if constant in (None, out.constant) else variable(out.data, constant is True)
+
+
+@public
+def conv_nd(
+    x: ArrayLike,
+    filter_bank: ArrayLike,
+    *,
+    stride: Ints,
+    padding: Ints = 0,
+    dilation: Ints = 1,
+    constant: bool | None = None,
+) -> Tensor:
+    """Each window times each filter, added up, as a Tensor: (N, C, X0, …) and (F, C, W0, …) → (N, F, G0, …).
+
+    >>> import numpy as np
+    >>> from cenote.dialects import mygrad as mg
+    >>> x = mg.tensor(np.repeat([0.0, 1.0, 0.0], [5, 6, 5]).reshape(1, 1, 16))
+    >>> k = mg.tensor(np.ones((1, 1, 5)))
+    >>> mg.conv_nd(x, k, stride=1)
+    Tensor([[[0., 1., 2., 3., 4., 5., 5., 4., 3., 2., 1., 0.]]])
+    >>> mg.conv_nd(x, k, stride=1).sum().backward()
+    >>> x.grad
+    array([[[1., 2., 3., 4., 5., 5., 5., 5., 5., 5., 5., 5., 4., 3., 2., 1.]]])
+    >>> k.grad
+    array([[[6., 6., 6., 6., 6.]]])
+
+    Parameters
+    ----------
+    x, filter_bank : array_like or Tensor
+        Anything but a Tensor is a constant.
+    stride, padding, dilation : int or one int per convolved axis
+        Filters must reach the end of each padded axis exactly: nothing is left over. A dilated filter that just fits,
+        which mygrad refuses, is laid.
+    constant : bool, optional
+        True gives a constant Tensor. False gives one that is not: where both operands are constants, a new variable.
+    """
+    data, filters = operand(x), operand(filter_bank, "filter_bank")
+    if data.ndim < 3:
+        raise BadValue(f"x has shape {shown(data.shape)}: at least 3 axes are needed, (N, C, X0, ...)")
+    if filters.ndim != data.ndim:
+        raise BadValue(
+            f"filter_bank has shape {shown(filters.shape)}, with {counted(filters.ndim, 'axis', 'axes')}: as many as x "
+            f"of shape {shown(data.shape)} are needed, {data.ndim}"
+        )
+    rank = data.ndim - 2
+    steps, pads = per_axis("stride", stride, rank, 1), per_axis("padding", padding, rank, 0)
+    apart = per_axis("dilation", dilation, rank, 1)
+    known = None if constant is None else as_flag("constant", constant)
+    sizes = zip(data.shape[2:], filters.shape[2:], steps, pads, apart, strict=True)
+    for axis, (n, k, s, p, d) in enumerate(sizes, 2):
+        room = n + 2 * p - d * (k - 1) - 1
+        if room > 0 and room % s:
+            raise BadValue(
+                f"stride={shown(stride)} does not bring filter_bank of shape {shown(filters.shape)} to the end of x of "
+                f"shape {shown(data.shape)}: {counted(room % s, 'cell', 'cells')} of axis {axis} "
+                f"{'is' if room % s == 1 else 'are'} left over"
+            )
+    options: dict[str, Any] = {"stride": steps, "padding": pads, "dilation": apart, "layout": "channels_first"}
+    return as_tensor(call(convolution.conv, NAMES, data, filters, **options), known)
 
 
 @public

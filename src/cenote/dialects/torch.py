@@ -1,4 +1,4 @@
-"""The pooling of ``torch.nn.functional``, called the same way, on NumPy arrays and Tensors.
+"""The pooling and convolution of ``torch.nn.functional``, called the same way, on NumPy arrays and Tensors.
 
 Channels come first: an input is ``(C, *spatial)`` or ``(N, C, *spatial)``. Sizes, values and indices are torch's, and
 what torch refuses is refused, with a ValueError or a TypeError that says why. Where torch is wrong or cannot, the rule
@@ -8,7 +8,10 @@ of cenote holds:
   possible, has index −1;
 - ``lp_pool`` is the p-norm, (Σ|x|ᵖ)^(1/p): no NaN for negative numbers, and nothing is scaled in ``ceil_mode``;
 - of several values that ``max_unpool`` puts in one cell the last stays, and the gradient goes to it alone;
-- every real dtype has a maximum, and half precision an average, in every dimension.
+- every real dtype has a maximum, half precision an average and every integer a transposed convolution, in every
+  dimension;
+- a convolution of no input channels is the bias, in all output channels; a transposed one whose padding leaves nothing
+  is refused, never empty.
 
 >>> import numpy as np
 >>> from cenote.dialects import torch as F
@@ -35,7 +38,7 @@ from ..arguments import Ints, as_flag, real_number
 from ..arrays import as_array, has_nan
 from ..errors import BadType, BadValue, public, shown
 from ._common import call
-from ._torch import NAMES, averaged, bins, by_rank, lay, planes, unpooled
+from ._torch import NAMES, averaged, bins, by_rank, convolved, lay, planes, transposed, unpooled
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -47,6 +50,12 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "lp_pool1d",
     "lp_pool2d",
     "lp_pool3d",
@@ -269,3 +278,64 @@ def _max_unpool(
 
 
 max_unpool1d, max_unpool2d, max_unpool3d = by_rank(_max_unpool)
+
+
+def _conv(
+    rank: int,
+    input: ArrayLike,
+    weight: ArrayLike,
+    bias: ArrayLike | None = None,
+    stride: Ints = 1,
+    padding: Ints | str = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+) -> Any:
+    """Each window of the input, (N, C, …), times each filter of ``weight``, (O, C/groups, …), added up.
+
+    >>> import numpy as np
+    >>> from cenote.dialects import torch as F
+    >>> x, w = np.arange(1.0, 6.0).reshape(1, 5), np.array([[[1.0, 10.0, 100.0]]])
+    >>> F.conv1d(x, w)
+    array([[321., 432., 543.]])
+    >>> F.conv1d(x, w, bias=np.array([0.5]), stride=2, padding=1)
+    array([[210.5, 432.5,  54.5]])
+    >>> F.conv2d(np.zeros((1, 4, 8, 8)), np.zeros((6, 2, 3, 3)), padding="same", groups=2).shape
+    (1, 6, 8, 8)
+
+    ``stride``, ``padding`` and ``dilation`` are an int, one int per axis, or a tuple of one int for all axes;
+    ``padding`` may be "valid", or "same" with a stride of 1. Input, weight and bias are of one dtype.
+    """
+    return convolved(rank, input, weight, bias, stride, padding, dilation, groups)
+
+
+conv1d, conv2d, conv3d = by_rank(_conv)
+
+
+def _conv_transpose(
+    rank: int,
+    input: ArrayLike,
+    weight: ArrayLike,
+    bias: ArrayLike | None = None,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
+    groups: int = 1,
+    dilation: Ints = 1,
+) -> Any:
+    """Each cell of the input, (N, C, …), times each filter of ``weight``, (C, O/groups, …), added up where they lie.
+
+    >>> import numpy as np
+    >>> from cenote.dialects import torch as F
+    >>> x, w = np.arange(1.0, 4.0).reshape(1, 3), np.array([[[1.0, 10.0, 100.0]]])
+    >>> F.conv_transpose1d(x, w, stride=2)
+    array([[  1.,  10., 102.,  20., 203.,  30., 300.]])
+    >>> F.conv_transpose1d(x, w, stride=2, padding=1, output_padding=1)
+    array([[ 10., 102.,  20., 203.,  30., 300.]])
+
+    ``padding`` takes cells away from both ends, ``output_padding``, which is less than the stride or the dilation, adds
+    some at the high one. There is no padding by name.
+    """
+    return transposed(rank, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+conv_transpose1d, conv_transpose2d, conv_transpose3d = by_rank(_conv_transpose)

@@ -1,0 +1,37 @@
+// Convolution and its two adjoints: from a request to running tasks.
+#pragma once
+
+#include "geometry.hpp"
+
+namespace cenote {
+
+enum class Form : uint8_t { conv, input, filter };
+
+struct ConvAxis {
+    int64_t n, o, k, s, d, low;  // as in Axis
+};
+
+// An array of the request; strides in bytes.
+struct ConvArray {
+    char* data;
+    int64_t stride[kMaxDims];
+};
+
+// x (batch, *n, groups·in), w (*k, in, groups·out), y (batch, *o, groups·out): one of them is the result.
+struct ConvRequest {
+    Form form;
+    DType type;
+    ConvArray x, w, y;
+    const char* bias;  // one value per channel of the result, or null
+    int64_t bias_stride;
+    int rank;
+    ConvAxis axis[kMaxDims];
+    int64_t batch, groups, in, out;  // channels per group
+};
+
+void convolve(const ConvRequest& request);
+
+// As set_limits() for pooling.
+void set_conv_limits(int64_t bytes_per_tile, int64_t cells_per_thread);
+
+}  // namespace cenote

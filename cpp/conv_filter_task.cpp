@@ -1,0 +1,260 @@
+// One part of the sums of a filter's derivative.
+
+#include <cstring>
+
+#include "conv_filter.hpp"
+
+namespace cenote {
+
+namespace {
+
+struct Task {
+    const Filter& f;
+    const Plan& p;
+    const Block& block;
+    int64_t group, begin, end;  // channels of y
+    char* sums = nullptr;       // of this part
+    bool first = true;          // nothing has been summed up yet
+    Tile tile{};
+    Box box{};
+    int64_t pixels = 0;
+    std::vector<Run> rows{};  // of pixels along the last axis: a, b as ChannelsCall has them
+    std::vector<int64_t> from{}, to{};
+    std::vector<size_t> phase{};  // there is only one
+
+    // body(offset in the box, offset in y in bytes, windows) for each row of pixels along the last axis
+    template <class Body>
+    void for_rows(Body body) {
+        const int axes = static_cast<int>(p.axes.size());
+        std::vector<int64_t> at(axes);
+        for (int q = 0; q < axes; ++q) at[q] = tile.u[q].begin;
+        for (;;) {
+            int64_t in = 0, out = 0;
+            for (int q = 0; q < axes; ++q) {
+                if (!box.sides.empty()) in += (at[q] - tile.u[q].begin) * box.sides[q].u_step;
+                out += at[q] * p.axes[q].out_stride;
+            }
+            body(in, out, at);
+            int q = axes - 2;
+            while (q >= 0 && ++at[q] == tile.u[q].end) {
+                at[q] = tile.u[q].begin;
+                --q;
+            }
+            if (q < 0) return;
+        }
+    }
+    int64_t columns() const { return tile.u.back().end - tile.u.back().begin; }
+
+    // y of the tile, channels first … first+count-1, as [pixel][width].
+    void pack_y(char* to_memory, int64_t first, int64_t count, int64_t width) {
+        const char* y = p.result + first / p.parts * p.result_channel;
+        int64_t pixel = 0;
+        for_rows([&](int64_t, int64_t out, const auto&) {
+            load_channels(p, y + out, p.axes.back().out_stride, p.result_channel, to_memory + pixel * width * p.width,
+                          width, 1, columns(), count);
+            pixel += columns();
+        });
+    }
+
+    void by_channels(char* packed);
+    void by_taps(char* packed);
+    void by_groups(char* packed);
+    void by_groups_in_place();
+};
+
+void Task::by_channels(char* packed) {
+    const ConvKernels& k = *p.kernels;
+    from.clear();
+    to.clear();
+    std::vector<Run> taps;
+    build_runs(p, block, box, phase, RunShape::channels, 0, taps);
+    std::vector<int64_t> w_at;
+    for_taps(p, block, [&](int64_t, int64_t offset) { w_at.push_back(offset + block.first * p.w_reduce); });
+    for (const Run& run : taps) {
+        for (int64_t i = run.b; i < run.b + run.length; ++i) {
+            from.push_back(run.a + i - run.b);
+            if (f.to_result)
+                to.push_back((w_at[i / block.count] + i % block.count * p.w_reduce) / p.width);
+            else
+                to.push_back((block.start + i) * f.padded_out);
+        }
+    }
+    ChannelsCall call{};
+    call.a = box.data;
+    call.a_at = from.data();
+    call.out_at = to.data();
+    call.rows = static_cast<int64_t>(from.size());
+    call.runs = rows.data();
+    call.run_count = static_cast<int64_t>(rows.size());
+    call.step = box.sides.back().u_step;
+    call.add = !first;
+    call.b = packed;
+    for (int64_t n = begin; n < end; n += k.panel) {
+        const int64_t lanes = least(k.panel, end - n), width = ceil_div(lanes, k.vector) * k.vector;
+        if (width > lanes) std::memset(packed, 0, static_cast<size_t>(pixels * width * p.width));
+        pack_y(packed, group * p.out + n, lanes, width);
+        if (f.to_result)
+            call.out = const_cast<char*>(p.w) + group * p.w_group + n * p.w_out;
+        else
+            call.out = sums + (group * f.steps * f.padded_out + n) * p.width;
+        call.lanes = static_cast<int>(f.to_result ? lanes : width);
+        k.channels(call);
+    }
+}
+
+void Task::by_taps(char* packed) {
+    const ConvKernels& k = *p.kernels;
+    from.clear();
+    to.clear();
+    std::vector<Run> taps, pixel_rows;
+    build_runs(p, block, box, phase, RunShape::channels, 0, taps);
+    for (const Run& row : rows) pixel_rows.push_back({row.b, row.a, row.length});
+    PixelsCall call{};
+    call.x = box.data;
+    call.x_at = from.data();
+    call.out_stride = f.steps;
+    call.runs = pixel_rows.data();
+    call.run_count = static_cast<int64_t>(pixel_rows.size());
+    call.step = box.sides.back().u_step;
+    call.add = !first;
+    call.a = packed;
+    const int64_t unit = p.parts, most_m = k.most_m / unit * unit;
+    for (int64_t n = begin; n < end;) {
+        const int64_t m = ceil_div(end - n, ceil_div(end - n, most_m) * unit) * unit;
+        pack_y(packed, group * p.out + n, m, m);
+        call.m = static_cast<int>(m);
+        call.out = sums + (group * p.out + n) * f.steps * p.width;
+        // Runs of the same length go together.
+        for (size_t t = 0; t < taps.size();) {
+            from.clear();
+            to.clear();
+            call.lanes = taps[t].length;
+            for (; t < taps.size() && taps[t].length == call.lanes; ++t) {
+                from.push_back(taps[t].a);
+                to.push_back(block.start + taps[t].b);
+            }
+            call.x_at = from.data();
+            call.out_at = to.data();
+            call.rows = static_cast<int64_t>(from.size());
+            k.pixels(call);
+        }
+        n += m;
+    }
+}
+
+// Whether y can be read where it is, with all its channels as lanes.
+bool reads_y(const Plan& p) {
+    bool direct =
+        p.same && p.result_channel == p.part_bytes && reinterpret_cast<uintptr_t>(p.result) % p.part_bytes == 0;
+    for (const PlanAxis& a : p.axes) direct &= a.out_stride % p.width == 0;
+    return direct;
+}
+
+void Task::by_groups(char* packed) {
+    const int64_t all = p.groups * p.out;
+    std::vector<Run> taps;
+    build_runs(p, block, box, phase, RunShape::lanes, all, taps);
+    LanesFilterCall call{};
+    call.pixels = columns();
+    call.lanes = all;
+    call.x_step = box.sides.back().u_step;
+    call.runs = taps.data();
+    call.run_count = static_cast<int64_t>(taps.size());
+    call.w = sums + block.start * all * p.width;
+    const bool direct = reads_y(p);
+    call.y_step = direct ? p.axes.back().out_stride / p.width : all;
+    if (!direct) pack_y(packed, 0, all, all);
+    int64_t pixel = 0;
+    for_rows([&](int64_t in, int64_t out, const auto&) {
+        call.x = box.data + in * p.width;
+        call.y = direct ? p.result + out : packed + pixel * all * p.width;
+        p.kernels->lanes_filter(call);
+        pixel += columns();
+    });
+}
+
+// The same without a box: taps on padding are left out.
+void Task::by_groups_in_place() {
+    const int last = static_cast<int>(p.axes.size()) - 1;
+    const PlanAxis& inner = p.axes[last];
+    const int64_t all = p.groups * p.out;
+    LanesFilterCall call{};
+    call.x = p.source;
+    call.w = sums;
+    call.lanes = all;
+    call.x_step = inner.step * inner.stride / p.width;
+    call.y_step = inner.out_stride / p.width;
+    const Span columns = tile.u[last];
+    const Span whole = whole_windows(inner, 0, columns);
+    std::vector<Run> outer, taps;
+    for_rows([&](int64_t, int64_t out, const std::vector<int64_t>& at) {
+        real_outer_taps(p, phase, at, outer);
+        for (int64_t begin = columns.begin; begin < columns.end;) {
+            const int64_t end = begin == whole.begin ? whole.end : begin + 1;
+            real_taps(p, phase, outer, begin, all, taps);
+            call.y = p.result + out + (begin - columns.begin) * inner.out_stride;
+            call.pixels = end - begin;
+            call.runs = taps.data();
+            call.run_count = static_cast<int64_t>(taps.size());
+            p.kernels->lanes_filter(call);
+            begin = end;
+        }
+    });
+}
+
+}  // namespace
+
+void run_filter_task(const void* context, int64_t index, Arena* arena) {
+    const auto& f = *static_cast<const Filter*>(context);
+    const Plan& p = f.plan;
+    const auto blocks = static_cast<int64_t>(f.blocks.size());
+    const int64_t groups = f.lanes == SumLanes::groups ? 1 : p.groups;
+    const int64_t range = index % f.ranges, block = index / f.ranges % blocks;
+    const int64_t group = index / f.ranges / blocks % groups, slice = index / f.ranges / blocks / groups;
+    const Block& b = f.blocks[block];
+    if (b.steps == 0) return;
+    const bool alone = f.lanes == SumLanes::groups;
+    const int64_t lanes = alone ? p.groups * p.out : 1;
+    const Layout layout = alone ? Layout::expanded : Layout::pixel_major;
+    Task task{f, p, b, group, range * f.range, least((range + 1) * f.range, p.out)};
+    task.sums = f.memory.get() + slice * f.sums * p.width;
+    task.phase.assign(p.axes.size(), 0);
+    char *memory = nullptr, *packed = nullptr;
+    int64_t space = -1, packed_space = -1;
+    for (int64_t t = f.tiles * slice / f.slices; t < f.tiles * (slice + 1) / f.slices; ++t) {
+        task.tile = tile_at(p, t);
+        task.tile.chunk = b.chunk;
+        if (alone && blocks == 1 && reads_in_place(p) && reads_y(p)) {
+            task.by_groups_in_place();
+            continue;
+        }
+        // Lanes of taps may be read behind the last one.
+        const bool may_be_direct = f.lanes == SumLanes::channels;
+        task.box = lay_box(p, task.tile, b.count, lanes, layout, may_be_direct);
+        if (!task.box.direct && task.box.elements > space) {
+            space = task.box.elements;
+            memory = static_cast<char*>(arena_take(arena, (space + p.kernels->slack) * p.width));
+        }
+        fill_box(p, task.box, group, b.first, b.count, layout, memory);
+        task.pixels = 0;
+        task.rows.clear();
+        task.for_rows([&](int64_t in, int64_t, const auto&) {
+            task.rows.push_back({in, task.pixels, task.columns()});
+            task.pixels += task.columns();
+        });
+        const int64_t wide = alone ? p.groups * p.out : p.kernels->panel;
+        if (task.pixels * wide > packed_space) {
+            packed_space = task.pixels * wide;
+            packed = static_cast<char*>(arena_take(arena, packed_space * p.width));
+        }
+        if (alone)
+            task.by_groups(packed);
+        else if (f.lanes == SumLanes::channels)
+            task.by_channels(packed);
+        else
+            task.by_taps(packed);
+        task.first = false;
+    }
+}
+
+}  // namespace cenote

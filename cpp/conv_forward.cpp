@@ -1,0 +1,102 @@
+// Convolution, and its adjoint with respect to the input: which kernel, how it is cut into tasks.
+
+#include "conv_forward.hpp"
+
+#include "parallel.hpp"
+
+namespace cenote {
+
+namespace {
+
+constexpr int64_t kFewPixels = 512;  // up to these weights are used so rarely that they are not packed beforehand
+constexpr int64_t kLatePanels = 4;
+
+// Whether kernels may write results where they belong.
+bool writes_results(const Forward& f) {
+    const Plan& p = f.plan;
+    if (!p.same || reinterpret_cast<uintptr_t>(p.result) % p.part_bytes) return false;
+    for (const PlanAxis& a : p.axes)
+        if (a.out_stride % p.width) return false;
+    if (f.lanes == Lanes::pixels)
+        return p.parts == 1 && p.result_channel % p.width == 0 && p.axes.back().out_stride == p.width &&
+               p.axes.back().out_step == 1;
+    return p.result_channel == p.part_bytes * p.parts;
+}
+
+Lanes choose_lanes(const Plan& p) {
+    const bool planar = p.source_channel != p.part_bytes * p.parts && p.axes.back().stride == p.part_bytes * p.parts;
+    const int64_t vector = p.kernels->vector;
+    if (p.groups > 1 && p.parts == 1 && !planar && p.out < vector && (p.out == 1 || p.reduce == 1))
+        return Lanes::groups;
+    if (p.groups > 1 && !planar && p.reduce > p.parts) return Lanes::channels;
+    if (p.out <= (planar ? vector / 2 : p.kernels->most_m / 2)) return Lanes::pixels;
+    return Lanes::channels;
+}
+
+void run_task(const void* context, int64_t index, Arena* arena) {
+    const auto& f = *static_cast<const Forward*>(context);
+    const int64_t range = index % f.ranges, groups = index / f.ranges % f.group_ranges;
+    const int64_t tile = index / f.ranges / f.group_ranges;
+    ForwardTask task{f,
+                     f.plan,
+                     arena,
+                     tile_at(f.plan, tile),
+                     {groups * f.group_range, least((groups + 1) * f.group_range, f.plan.groups)},
+                     {range * f.range, least((range + 1) * f.range, f.plan.out)}};
+    task.run();
+}
+
+}  // namespace
+
+void choose_method(Forward& f) {
+    Plan& p = f.plan;
+    const ConvKernels& k = *p.kernels;
+    f.lanes = choose_lanes(p);
+    if (f.lanes == Lanes::channels && p.groups > 1) bundle_groups(p, k.vector);
+    f.layout = f.lanes == Lanes::channels ? Layout::pixel_major
+               : f.lanes == Lanes::pixels ? Layout::planar
+                                          : Layout::expanded;
+    f.to_result = writes_results(f);
+    const int64_t copies = f.lanes == Lanes::groups ? p.groups * p.out : 1;
+    f.pack_late =
+        f.lanes == Lanes::channels && p.pixels <= kFewPixels && p.taps * p.reduce * p.out * p.width > conv_tile_bytes();
+    const int64_t panel = f.lanes != Lanes::channels ? 0 : f.pack_late ? least(p.out, kLatePanels * k.panel) : k.panel;
+    f.blocks = choose_blocks(p, copies, panel, f.steps);
+    f.padded_out = f.lanes == Lanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
+}
+
+void run_forward(Plan& plan) {
+    if (winograd_pays(plan)) return run_winograd(plan);
+    if (fft_pays(plan)) return run_fft(plan);
+    Forward f{};
+    f.plan = std::move(plan);
+    choose_method(f);
+    Plan& p = f.plan;
+    const ConvKernels& k = *p.kernels;
+    const bool alone = f.lanes == Lanes::groups;
+    const int64_t copies = alone ? p.groups * p.out : 1;
+    const double products =
+        static_cast<double>(p.pixels) * static_cast<double>(p.taps) * static_cast<double>(p.groups * p.out * p.reduce);
+    const int threads = conv_threads(products);
+    const int64_t wanted = threads > 1 ? 4 * threads : 1;
+    // Groups of few channels go together: what is the same for all of them is laid out once.
+    const int64_t together = most(16, least(64, conv_tile_bytes() / p.width / all_cells(p))) / most(1, p.reduce);
+    f.group_range = alone ? p.groups : f.blocks.size() > 1 ? 1 : most(1, least(p.groups, together));
+    f.group_ranges = ceil_div(p.groups, f.group_range);
+    const int64_t channels = f.blocks[0].count * copies * (alone ? 1 : f.group_range);
+    const int64_t results = f.to_result ? 0 : p.out * copies * (alone ? 1 : f.group_range);
+    choose_conv_tiles(p, channels, results, conv_tile_bytes(), f.pack_late ? 1 : ceil_div(wanted, f.group_ranges));
+    const int64_t tiles = tile_count(p);
+    f.ranges = 1;
+    f.range = p.out;
+    if (f.lanes == Lanes::channels && (f.pack_late || tiles * f.group_ranges < wanted)) {
+        const int64_t panels = ceil_div(p.out, k.panel);
+        f.range = ceil_div(panels, ceil_div(wanted, most(1, tiles * f.group_ranges))) * k.panel;
+        if (f.pack_late) f.range = least(f.range, kLatePanels * k.panel);
+        f.ranges = ceil_div(p.out, f.range);
+    }
+    pack_weights(f);
+    parallel_for(tiles * f.group_ranges * f.ranges, threads, &run_task, &f);
+}
+
+}  // namespace cenote

@@ -1,0 +1,89 @@
+// What the tasks of a convolution share.
+#pragma once
+
+#include "conv_blocks.hpp"
+#include "conv_plan.hpp"
+
+namespace cenote {
+
+// What a vector is made of: channels of the result, its pixels along the last axis, or channels that are groups.
+enum class Lanes : uint8_t { channels, pixels, groups };
+
+struct Forward {
+    Plan plan;
+    Lanes lanes;
+    Layout layout;
+    std::vector<Block> blocks;
+    int64_t steps;                      // of the whole reduction
+    int64_t padded_out;                 // channels of a group, in packed weights
+    int64_t range, ranges;              // channels of the result per task
+    int64_t group_range, group_ranges;  // groups per task
+    bool to_result;                     // kernels write where the results belong
+    bool pack_late;                     // each task packs the weights it needs
+    Memory weights, init;
+};
+
+// Channels of the result that one call of a kernel makes, from `first` on.
+int64_t panel_at(const Forward& f, int64_t first, int64_t end);
+
+// The weights of a block for channels begin … end-1 of a group, as panels one after the other. A panel is
+// [step][lane], its lanes are filled up to whole vectors. For lanes that are groups it is [step][group, channel].
+void pack_block(const Forward& f, const Block& b, int64_t group, int64_t begin, int64_t end, char* to);
+
+// All of them, and the bias.
+void pack_weights(Forward& f);
+
+// Where the panels of a block are, in bytes.
+static inline int64_t packed_at(const Forward& f, const Block& b, int64_t group, int64_t first) {
+    const Plan& p = f.plan;
+    if (f.lanes == Lanes::groups) return b.start * p.groups * p.out * p.width;
+    return ((group * f.steps + b.start) * f.padded_out + first * b.steps) * p.width;
+}
+
+// Lanes, blocks and layout of a direct sum.
+void choose_method(Forward& f);
+
+// 3 × 3 filters without a stride, on many channels: see conv_winograd.cpp.
+bool winograd_pays(const Plan& p);
+void run_winograd(Plan& plan);
+
+// Large filters on single channels: see conv_fft.cpp.
+bool fft_pays(const Plan& p);
+void run_fft(Plan& plan);
+
+// One box of results.
+struct ForwardTask {
+    const Forward& f;
+    const Plan& p;
+    Arena* arena;
+    Tile tile;
+    Span groups, out;         // groups, and channels of the result in each of them
+    int64_t rows = 0;         // pixels of the tile, of all phases
+    char* scratch = nullptr;  // results, unless they go to memory at once
+    const char* panels = nullptr;
+    Box box{};
+    std::vector<Run> runs{};
+    std::vector<int64_t> from{}, to{};
+    std::vector<size_t> phase{};
+    std::vector<Span> u{};
+
+    void run();
+
+ private:
+    template <class Body>
+    void for_phases(Body body);
+    template <class Body>
+    void for_rows(Body body);
+    int64_t columns() const { return u.back().end - u.back().begin; }
+    int64_t column_bytes() const { return p.axes.back().out_step * p.axes.back().out_stride; }
+    int64_t result_at(int64_t group) const { return (group * p.out + out.begin) / p.parts * p.result_channel; }
+    bool lay_phase(int64_t& pixels);
+    const char* panels_of(const Block& b, int64_t group) const;
+    void channels_phase(const Block& b, bool first, int64_t before);
+    void pixels_phase(const Block& b, bool first, int64_t before);
+    void groups_phase(const Block& b, bool first, int64_t before);
+    void groups_in_place(int64_t before);
+    void store_phase(int64_t before);
+};
+
+}  // namespace cenote

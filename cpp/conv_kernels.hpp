@@ -1,0 +1,135 @@
+// What a SIMD level offers to convolution: plain data and function pointers only (see geometry.hpp).
+//
+// Offsets count elements of the work dtype. All sums run over the runs in their order, so a result does not
+// depend on how rows and lanes are cut.
+#pragma once
+
+#include "geometry.hpp"
+
+namespace cenote {
+
+// One piece of the reduction: `length` products, which start at element `a` of the one and at `b` of the other.
+struct Run {
+    int64_t a, b, length;
+};
+
+// out[row][lane] = init[lane] + Σ a[a_at[row] + run.a + i*step] · b[run.b + i][lane]: the lanes are channels.
+struct ChannelsCall {
+    const void* a;
+    const void* b;  // a panel: as many lanes as `lanes`, filled up to whole vectors, for each i
+    void* out;
+    const void* init;  // as wide as the panel, or null for zeros
+    const int64_t* a_at;
+    const int64_t* out_at;
+    int64_t rows;
+    const Run* runs;
+    int64_t run_count, step;
+    int lanes;
+    bool add;  // to what is in out, instead of init
+};
+
+// out[m][row][lane] = init[m] + Σ a[run.a + i][m] · x[x_at[row] + run.b + i*step + lane]: the lanes are pixels.
+// Up to a block of lanes behind the last one may be read.
+struct PixelsCall {
+    const void* a;
+    const void* x;
+    void* out;
+    const void* init;
+    const int64_t* x_at;
+    const int64_t* out_at;
+    int64_t rows, lanes, out_stride;  // between one m and the next
+    const Run* runs;
+    int64_t run_count, step;
+    int m;
+    bool add;
+};
+
+// out[p*out_step + lane] = init[lane] + Σ x[p*x_step + run.a + lane] · w[run.b + lane]: each lane on its own.
+struct LanesCall {
+    const void* x;
+    const void* w;
+    void* out;
+    const void* init;
+    int64_t pixels, lanes, x_step, out_step;
+    const Run* runs;
+    int64_t run_count;
+    bool add;
+};
+
+// w[run.b + lane] += Σ x[p*x_step + run.a + lane] · y[p*y_step + lane]: the derivative of the call above.
+struct LanesFilterCall {
+    const void* x;
+    const void* y;
+    void* w;
+    int64_t pixels, lanes, x_step, y_step;
+    const Run* runs;
+    int64_t run_count;
+};
+
+// A plane of n0 × n1 elements between an array (strides in bytes) and working memory (strides in elements).
+struct PlaneCall {
+    DType type;  // of the array
+    char* array;
+    int64_t s0, s1;
+    void* work;
+    int64_t d0, d1, n0, n1;
+};
+
+// The three steps of Winograd's F(2×2, 3×3) for one tile, or one channel of the filter; strides in elements.
+struct WinogradCells {
+    const void* x;
+    void* points;
+    int64_t row, column, point, lanes;
+};
+struct WinogradFilter {
+    const void* w;
+    void* points;
+    int64_t tap, point, lanes;
+};
+struct WinogradResults {
+    const void* points;
+    const void* init;
+    void* out;
+    int64_t point, row, column, lanes;
+    int rows, columns;
+};
+
+// Fourier transforms along the first axis of n × lanes complex numbers, n a power of two; `turns` has n/2 cosines and
+// n/2 sines of the angles 2π·j/n.
+struct FftCall {
+    void* re;
+    void* im;
+    int64_t pitch, n, lanes;
+    const void* turns;
+    bool inverse;
+};
+// a *= conj(b)
+struct FftProduct {
+    void* re;
+    void* im;
+    const void* re_b;
+    const void* im_b;
+    int64_t count;
+};
+
+struct ConvKernels {
+    int vector;  // lanes of a vector
+    int panel;   // lanes of a whole panel of channels
+    int most_m;  // of a PixelsCall
+    int slack;   // lanes that a PixelsCall may read behind the last one
+    void (*channels)(const ChannelsCall&);
+    void (*pixels)(const PixelsCall&);
+    void (*lanes)(const LanesCall&);
+    void (*lanes_filter)(const LanesFilterCall&);
+    void (*load)(const PlaneCall&);
+    void (*store)(const PlaneCall&);
+    // Of floats only; null otherwise.
+    void (*winograd_cells)(const WinogradCells&);
+    void (*winograd_filter)(const WinogradFilter&);
+    bool (*winograd_results)(const WinogradResults&);  // false if one of them is not finite
+    // Of double only.
+    void (*fft)(const FftCall&);
+    void (*fft_product)(const FftProduct&);
+};
+
+}  // namespace cenote

@@ -1,0 +1,264 @@
+// One box of results of a convolution: for each block of the reduction bring its cells in, then sum up.
+
+#include "conv_forward.hpp"
+
+namespace cenote {
+
+// The windows of the current phase in this tile; false when there are none.
+bool ForwardTask::lay_phase(int64_t& pixels) {
+    pixels = 1;
+    for (size_t q = 0; q < p.axes.size(); ++q) {
+        const Span all = p.axes[q].phases[phase[q]].u;
+        u[q] = {most(all.begin, tile.u[q].begin), least(all.end, tile.u[q].end)};
+        pixels *= most(0, u[q].end - u[q].begin);
+    }
+    return pixels > 0;
+}
+
+// body(pixels of the phases before) for each phase.
+template <class Body>
+void ForwardTask::for_phases(Body body) {
+    const size_t axes = p.axes.size();
+    phase.assign(axes, 0);
+    u.resize(axes);
+    int64_t before = 0;
+    for (;;) {
+        int64_t pixels;
+        if (lay_phase(pixels)) body(before, pixels);
+        before += pixels;
+        int q = static_cast<int>(axes) - 1;
+        while (q >= 0 && ++phase[q] == p.axes[q].phases.size()) phase[q--] = 0;
+        if (q < 0) return;
+    }
+}
+
+// body(offset in the box, bytes in the result, windows) for the first pixel of each row along the last axis.
+template <class Body>
+void ForwardTask::for_rows(Body body) {
+    const int axes = static_cast<int>(p.axes.size());
+    std::vector<int64_t> at(axes);
+    for (int q = 0; q < axes; ++q) at[q] = u[q].begin;
+    for (;;) {
+        int64_t in = 0, to_bytes = 0;
+        for (int q = 0; q < axes; ++q) {
+            const PlanAxis& a = p.axes[q];
+            if (!box.sides.empty()) in += (at[q] - tile.u[q].begin) * box.sides[q].u_step;
+            to_bytes += (at[q] * a.out_step + a.phases[phase[q]].out_base) * a.out_stride;
+        }
+        body(in, to_bytes, at);
+        int q = axes - 2;
+        while (q >= 0 && ++at[q] == u[q].end) {
+            at[q] = u[q].begin;
+            --q;
+        }
+        if (q < 0) return;
+    }
+}
+
+const char* ForwardTask::panels_of(const Block& b, int64_t group) const {
+    if (f.pack_late)
+        return panels + (group - groups.begin) * (out.end - out.begin + p.kernels->panel) * b.steps * p.width;
+    return f.weights.get() + packed_at(f, b, group, out.begin);
+}
+
+void ForwardTask::channels_phase(const Block& b, bool first, int64_t before) {
+    from.clear();
+    to.clear();
+    const int64_t columns = this->columns(), range = out.end - out.begin, all = range * (groups.end - groups.begin);
+    for_rows([&](int64_t in, int64_t to_bytes, const auto&) {
+        for (int64_t i = 0; i < columns; ++i) {
+            from.push_back(in + i * box.sides.back().u_step);
+            if (f.to_result)
+                to.push_back((to_bytes + i * column_bytes()) / p.width);
+            else
+                to.push_back((before + static_cast<int64_t>(to.size())) * all);
+        }
+    });
+    ChannelsCall call{};
+    call.a_at = from.data();
+    call.out_at = to.data();
+    call.rows = static_cast<int64_t>(from.size());
+    call.runs = runs.data();
+    call.run_count = static_cast<int64_t>(runs.size());
+    call.step = 1;
+    call.add = !first;
+    for (int64_t g = groups.begin; g < groups.end; ++g) {
+        const int64_t group = g - groups.begin;
+        call.a = box.data + group * b.count * p.width;
+        const char* packed = panels_of(b, g);
+        char* const to_group = f.to_result ? p.result + result_at(g) : scratch + group * range * p.width;
+        for (int64_t n = out.begin; n < out.end;) {
+            const int64_t lanes = panel_at(f, n, out.end);
+            call.b = packed + (n - out.begin) * b.steps * p.width;
+            call.init = f.init.get() + (g * f.padded_out + n) * p.width;
+            call.out = to_group + (n - out.begin) * p.width;
+            call.lanes = static_cast<int>(lanes);
+            p.kernels->channels(call);
+            n += lanes;
+        }
+    }
+}
+
+void ForwardTask::pixels_phase(const Block& b, bool first, int64_t before) {
+    from.clear();
+    to.clear();
+    const int64_t range = out.end - out.begin;
+    for_rows([&](int64_t in, int64_t to_bytes, const auto&) {
+        from.push_back(in);
+        to.push_back(f.to_result ? to_bytes / p.width : before + static_cast<int64_t>(to.size()) * columns());
+    });
+    PixelsCall call{};
+    call.x_at = from.data();
+    call.out_at = to.data();
+    call.rows = static_cast<int64_t>(from.size());
+    call.lanes = columns();
+    call.out_stride = f.to_result ? p.result_channel / p.width : rows;
+    call.runs = runs.data();
+    call.run_count = static_cast<int64_t>(runs.size());
+    call.step = b.count > 1 || runs.empty() ? box.channel_step : tap_step(p, b, box, phase);
+    call.add = !first;
+    for (int64_t g = groups.begin; g < groups.end; ++g) {
+        const int64_t group = g - groups.begin;
+        call.x = box.data + group * b.count * box.channel_step * p.width;
+        const char* packed = panels_of(b, g);
+        char* const to_group = f.to_result ? p.result + result_at(g) : scratch + group * range * rows * p.width;
+        for (int64_t n = out.begin; n < out.end;) {
+            const int64_t lanes = panel_at(f, n, out.end);
+            call.a = packed + (n - out.begin) * b.steps * p.width;
+            call.init = f.init.get() + (g * f.padded_out + n) * p.width;
+            call.out = to_group + (n - out.begin) * call.out_stride * p.width;
+            call.m = static_cast<int>(lanes);
+            p.kernels->pixels(call);
+            n += lanes;
+        }
+    }
+}
+
+void ForwardTask::groups_phase(const Block& b, bool first, int64_t before) {
+    const int64_t all = p.groups * p.out;
+    LanesCall call{};
+    call.w = f.weights.get() + packed_at(f, b, 0, 0);
+    call.init = f.init.get();
+    call.pixels = columns();
+    call.lanes = all;
+    call.x_step = box.sides.back().u_step;
+    call.out_step = f.to_result ? column_bytes() / p.width : all;
+    call.runs = runs.data();
+    call.run_count = static_cast<int64_t>(runs.size());
+    call.add = !first;
+    int64_t row = before;
+    for_rows([&](int64_t in, int64_t to_bytes, const auto&) {
+        call.x = box.data + in * p.width;
+        call.out = f.to_result ? p.result + to_bytes : scratch + row * all * p.width;
+        p.kernels->lanes(call);
+        row += columns();
+    });
+}
+
+// The same without a box: cells are read where they are, and taps on padding are left out.
+void ForwardTask::groups_in_place(int64_t before) {
+    const int last = static_cast<int>(p.axes.size()) - 1;
+    const PlanAxis& inner = p.axes[last];
+    const int64_t all = p.groups * p.out;
+    LanesCall call{};
+    call.w = f.weights.get();
+    call.init = f.init.get();
+    call.lanes = all;
+    call.x_step = inner.step * inner.stride / p.width;
+    call.out_step = f.to_result ? column_bytes() / p.width : all;
+
+    const Span whole = whole_windows(inner, phase[last], u[last]);
+    std::vector<Run> outer;
+    int64_t row = before;
+    for_rows([&](int64_t, int64_t to_bytes, const std::vector<int64_t>& at) {
+        real_outer_taps(p, phase, at, outer);
+        for (int64_t begin = u[last].begin; begin < u[last].end;) {
+            const int64_t end = begin == whole.begin ? whole.end : begin + 1;
+            real_taps(p, phase, outer, begin, all, runs);
+            const int64_t column = begin - u[last].begin;
+            call.x = p.source;
+            call.out =
+                f.to_result ? p.result + to_bytes + column * column_bytes() : scratch + (row + column) * all * p.width;
+            call.pixels = end - begin;
+            call.runs = runs.data();
+            call.run_count = static_cast<int64_t>(runs.size());
+            p.kernels->lanes(call);
+            begin = end;
+        }
+        row += columns();
+    });
+}
+
+void ForwardTask::store_phase(int64_t before) {
+    const int64_t columns = this->columns(), range = out.end - out.begin;
+    const bool alone = f.lanes == Lanes::groups;
+    const int64_t all = alone ? p.groups * p.out : range * (groups.end - groups.begin);
+    int64_t row = before;
+    for_rows([&](int64_t, int64_t to_bytes, const auto&) {
+        if (f.lanes == Lanes::pixels) {
+            for (int64_t g = groups.begin; g < groups.end; ++g)
+                store_channels(p, p.result + result_at(g) + to_bytes, column_bytes(), p.result_channel,
+                               scratch + ((g - groups.begin) * range * rows + row) * p.width, 1, rows, columns, range);
+        } else if (range == p.out || alone) {  // all groups lie next to each other
+            store_channels(p, p.result + result_at(groups.begin) + to_bytes, column_bytes(), p.result_channel,
+                           scratch + row * all * p.width, all, 1, columns, all);
+        } else {
+            for (int64_t g = groups.begin; g < groups.end; ++g)
+                store_channels(p, p.result + result_at(g) + to_bytes, column_bytes(), p.result_channel,
+                               scratch + (row * all + (g - groups.begin) * range) * p.width, all, 1, columns, range);
+        }
+        row += columns;
+    });
+}
+
+void ForwardTask::run() {
+    for_phases([&](int64_t, int64_t pixels) { rows += pixels; });
+    if (rows == 0) return;
+    const bool alone = f.lanes == Lanes::groups;
+    const int64_t count = groups.end - groups.begin;
+    const int64_t lanes = alone ? p.groups * p.out : (out.end - out.begin) * count;
+    if (!f.to_result) scratch = static_cast<char*>(arena_take(arena, rows * lanes * p.width));
+    if (alone && f.blocks.size() == 1 && reads_in_place(p)) {
+        for_phases([&](int64_t before, int64_t) { groups_in_place(before); });
+    } else {
+        // Boxes of later blocks are seldom larger than those before.
+        char *memory = nullptr, *packed = nullptr;
+        int64_t space = -1, packed_space = -1;
+        for (size_t i = 0; i < f.blocks.size(); ++i) {
+            const Block& b = f.blocks[i];
+            tile.chunk = b.chunk;
+            box = lay_box(p, tile, alone ? b.count : b.count * count, lanes, f.layout, f.layout == Layout::pixel_major);
+            if (!box.direct && box.elements > space) {
+                space = box.elements;
+                memory = static_cast<char*>(arena_take(arena, (space + p.kernels->slack) * p.width));
+            }
+            fill_box(p, box, groups.begin, b.first, alone ? b.count : b.count * count, f.layout, memory);
+            if (f.pack_late) {
+                const int64_t each = (out.end - out.begin + p.kernels->panel) * b.steps;
+                if (each * count > packed_space) {
+                    packed_space = each * count;
+                    packed = static_cast<char*>(arena_take(arena, packed_space * p.width));
+                }
+                panels = packed;
+                for (int64_t g = 0; g < count; ++g)
+                    pack_block(f, b, groups.begin + g, out.begin, out.end, packed + g * each * p.width);
+            }
+            const RunShape shape = f.lanes == Lanes::channels ? RunShape::channels
+                                   : f.lanes == Lanes::pixels ? RunShape::pixels
+                                                              : RunShape::lanes;
+            for_phases([&](int64_t before, int64_t) {
+                build_runs(p, b, box, phase, shape, lanes, runs);
+                if (runs.empty() && i > 0) return;
+                if (f.lanes == Lanes::channels)
+                    channels_phase(b, i == 0, before);
+                else if (f.lanes == Lanes::pixels)
+                    pixels_phase(b, i == 0, before);
+                else
+                    groups_phase(b, i == 0, before);
+            });
+        }
+    }
+    if (!f.to_result) for_phases([&](int64_t before, int64_t) { store_phase(before); });
+}
+
+}  // namespace cenote

@@ -1,0 +1,3 @@
+#define CENOTE_LEVEL conv_baseline
+#define CENOTE_VECTOR_BYTES 16
+#include "../kernels/conv.inl"

@@ -1,0 +1,113 @@
+// Fourier transforms of many columns at once: the lanes are columns, all steps of a few columns run in the first-level
+// cache. Forward gives the frequencies in bit-reversed order and inverse takes them so: nothing is ever sorted.
+
+template <class V>
+struct Complex {
+    V re, im;
+};
+template <class V>
+inline Complex<V> operator+(Complex<V> a, Complex<V> b) {
+    return {a.re + b.re, a.im + b.im};
+}
+template <class V>
+inline Complex<V> operator-(Complex<V> a, Complex<V> b) {
+    return {a.re - b.re, a.im - b.im};
+}
+// Times cos - i·sin, or cos + i·sin.
+template <bool Inverse, class V>
+inline Complex<V> turned(Complex<V> a, V c, V s) {
+    if constexpr (Inverse)
+        return {a.re * c - a.im * s, a.im * c + a.re * s};
+    else
+        return {a.re * c + a.im * s, a.im * c - a.re * s};
+}
+
+// One step over pairs of rows `half` apart.
+template <bool Inverse, class T, class V>
+inline void fft_step(T* re, T* im, int64_t pitch, int64_t n, int64_t half, const T* cosine, const T* sine) {
+    const int64_t turn = n / 2 / half;
+    for (int64_t j = 0; j < half; ++j) {
+        const V c = splat<V>(cosine[j * turn]), s = splat<V>(sine[j * turn]);
+        for (int64_t at = j * pitch; at < n * pitch; at += 2 * half * pitch) {
+            const int64_t to = at + half * pitch;
+            Complex<V> a{load<V>(re + at), load<V>(im + at)}, b{load<V>(re + to), load<V>(im + to)};
+            if constexpr (Inverse) b = turned<true>(b, c, s);
+            const Complex<V> sum = a + b;
+            Complex<V> rest = a - b;
+            if constexpr (!Inverse) rest = turned<false>(rest, c, s);
+            store(re + at, sum.re), store(im + at, sum.im);
+            store(re + to, rest.re), store(im + to, rest.im);
+        }
+    }
+}
+
+// Two steps at once, over rows `quarter` apart: half the way through the cache.
+template <bool Inverse, class T, class V>
+inline void fft_two_steps(T* re, T* im, int64_t pitch, int64_t n, int64_t quarter, const T* cosine, const T* sine) {
+    const int64_t turn = n / 4 / quarter, q = quarter * pitch;
+    for (int64_t j = 0; j < quarter; ++j) {
+        const V c = splat<V>(cosine[j * turn]), s = splat<V>(sine[j * turn]);
+        const V c_far = splat<V>(cosine[(j + quarter) * turn]), s_far = splat<V>(sine[(j + quarter) * turn]);
+        const V c_inner = splat<V>(cosine[2 * j * turn]), s_inner = splat<V>(sine[2 * j * turn]);
+        for (int64_t at = j * pitch; at < n * pitch; at += 4 * q) {
+            Complex<V> x[4];
+            for (int k = 0; k < 4; ++k) x[k] = {load<V>(re + at + k * q), load<V>(im + at + k * q)};
+            if constexpr (Inverse) {
+                const Complex<V> b = turned<true>(x[1], c_inner, s_inner), d = turned<true>(x[3], c_inner, s_inner);
+                const Complex<V> u = x[0] + b, v = x[0] - b;
+                const Complex<V> e = turned<true>(x[2] + d, c, s), g = turned<true>(x[2] - d, c_far, s_far);
+                x[0] = u + e, x[1] = v + g, x[2] = u - e, x[3] = v - g;
+            } else {
+                const Complex<V> u = x[0] + x[2], v = x[1] + x[3];
+                const Complex<V> d = turned<false>(x[0] - x[2], c, s), e = turned<false>(x[1] - x[3], c_far, s_far);
+                x[0] = u + v, x[1] = turned<false>(u - v, c_inner, s_inner);
+                x[2] = d + e, x[3] = turned<false>(d - e, c_inner, s_inner);
+            }
+            for (int k = 0; k < 4; ++k) store(re + at + k * q, x[k].re), store(im + at + k * q, x[k].im);
+        }
+    }
+}
+
+template <class T, class V>
+inline void fft_forward(T* re, T* im, int64_t pitch, int64_t n, const T* cosine, const T* sine) {
+    int64_t half = n / 2;
+    for (; half >= 2; half /= 4) fft_two_steps<false, T, V>(re, im, pitch, n, half / 2, cosine, sine);
+    if (half == 1) fft_step<false, T, V>(re, im, pitch, n, 1, cosine, sine);
+}
+
+template <class T, class V>
+inline void fft_inverse(T* re, T* im, int64_t pitch, int64_t n, const T* cosine, const T* sine) {
+    int64_t half = 1;
+    for (int64_t all = n; all > 1; all /= 4) {
+        if (all != 2) continue;
+        fft_step<true, T, V>(re, im, pitch, n, 1, cosine, sine);  // an odd number of steps
+        half = 2;
+    }
+    for (; half < n; half *= 4) fft_two_steps<true, T, V>(re, im, pitch, n, half, cosine, sine);
+}
+
+template <class T>
+void fft(const FftCall& c) {
+    for_lanes<T>(c.lanes, [&](auto l, int64_t i) {
+        using V = typename decltype(l)::V;
+        T *re = static_cast<T*>(c.re) + i, *im = static_cast<T*>(c.im) + i;
+        const T *cosine = static_cast<const T*>(c.turns), *sine = cosine + c.n / 2;
+        if (c.inverse)
+            fft_inverse<T, V>(re, im, c.pitch, c.n, cosine, sine);
+        else
+            fft_forward<T, V>(re, im, c.pitch, c.n, cosine, sine);
+    });
+}
+
+// a *= conj(b)
+template <class T>
+void fft_product(const FftProduct& c) {
+    T *re = static_cast<T*>(c.re), *im = static_cast<T*>(c.im);
+    const T *re_b = static_cast<const T*>(c.re_b), *im_b = static_cast<const T*>(c.im_b);
+    for_lanes<T>(c.count, [&](auto l, int64_t i) {
+        using V = typename decltype(l)::V;
+        const V a = load<V>(re + i), b = load<V>(im + i), x = load<V>(re_b + i), y = load<V>(im_b + i);
+        store(re + i, a * x + b * y);
+        store(im + i, b * x - a * y);
+    });
+}

@@ -1,0 +1,190 @@
+// The two micro-kernels of matrix products: a block of sums stays in registers while the reduction runs.
+
+constexpr bool kManyRegisters = kVectorBytes == 64 || CENOTE_REGISTERS == 32;
+constexpr int kRows = kManyRegisters ? 12 : 6;        // × 2 vectors of sums
+constexpr int kNarrowRows = kManyRegisters ? 16 : 8;  // × 1 vector
+
+template <class T>
+using Wide = typename Lane<T, kVectorBytes>::V;
+template <class T>
+constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+
+// The first `n` lanes of a vector.
+template <class T>
+inline Wide<T> load_some(const T* p, int n) {
+    T all[kLanes<T>] = {};
+    for (int i = 0; i < n; ++i) all[i] = p[i];
+    return load<Wide<T>>(all);
+}
+template <class T>
+inline void store_some(T* p, Wide<T> v, int n) {
+    T all[kLanes<T>];
+    store(all, v);
+    for (int i = 0; i < n; ++i) p[i] = all[i];
+}
+
+// M rows × N vectors of channels.
+template <class T, int M, int N, bool Unit>
+CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row) {
+    using V = Wide<T>;
+    constexpr int L = kLanes<T>;
+    V sum[M][N];
+    const int last = c.lanes - (N - 1) * L;  // lanes of the last vector
+    T* const out = static_cast<T*>(c.out);
+    if (c.add) {
+        for (int m = 0; m < M; ++m) {
+            const T* p = out + c.out_at[row + m];
+            for (int n = 0; n < N - 1; ++n) sum[m][n] = load<V>(p + n * L);
+            sum[m][N - 1] = last == L ? load<V>(p + (N - 1) * L) : load_some(p + (N - 1) * L, last);
+        }
+    } else {
+        for (int n = 0; n < N; ++n) {
+            const V first = c.init ? load<V>(static_cast<const T*>(c.init) + n * L) : V{};
+            for (int m = 0; m < M; ++m) sum[m][n] = first;
+        }
+    }
+    const T* base[M];
+    for (int m = 0; m < M; ++m) base[m] = static_cast<const T*>(c.a) + c.a_at[row + m];
+    const int64_t step = Unit ? 1 : c.step;
+    for (int64_t r = 0; r < c.run_count; ++r) {
+        const Run run = c.runs[r];
+        const T* a[M];
+        for (int m = 0; m < M; ++m) a[m] = base[m] + run.a;
+        const T* b = static_cast<const T*>(c.b) + run.b * (N * L);
+        int64_t at = 0;
+#pragma GCC unroll 2
+        for (int64_t i = 0; i < run.length; ++i) {
+            V right[N];
+            for (int n = 0; n < N; ++n) right[n] = load<V>(b + n * L);
+            for (int m = 0; m < M; ++m) {
+                const V left = splat<V>(a[m][at]);
+                for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
+            }
+            b += N * L;
+            at += step;
+        }
+    }
+    for (int m = 0; m < M; ++m) {
+        T* p = out + c.out_at[row + m];
+        for (int n = 0; n < N - 1; ++n) store(p + n * L, sum[m][n]);
+        if (last == L)
+            store(p + (N - 1) * L, sum[m][N - 1]);
+        else
+            store_some(p + (N - 1) * L, sum[m][N - 1], last);
+    }
+}
+
+template <class T, int N, bool Unit, int M>
+inline void channels_rows(const ChannelsCall& c, int64_t row, int64_t rows) {
+    if constexpr (M > 0) {
+        if (rows == M)
+            channels_block<T, M, N, Unit>(c, row);
+        else
+            channels_rows<T, N, Unit, M - 1>(c, row, rows);
+    }
+}
+
+// Blocks as equal as they can be: a last block of one row would run at a fraction of the speed.
+template <class T, int N, bool Unit>
+inline void channels_all(const ChannelsCall& c) {
+    constexpr int most_rows = N == 1 ? kNarrowRows : kRows;
+    const int64_t blocks = (c.rows + most_rows - 1) / most_rows;
+    for (int64_t k = 0, row = 0; k < blocks; ++k) {
+        const int64_t end = c.rows * (k + 1) / blocks;
+        channels_rows<T, N, Unit, most_rows>(c, row, end - row);
+        row = end;
+    }
+}
+
+template <class T>
+void channels(const ChannelsCall& c) {
+    const bool narrow = c.lanes <= kLanes<T>;
+    if (c.step == 1) return narrow ? channels_all<T, 1, true>(c) : channels_all<T, 2, true>(c);
+    narrow ? channels_all<T, 1, false>(c) : channels_all<T, 2, false>(c);
+}
+
+// M channels × N vectors of pixels.
+template <class T, int M, int N>
+CENOTE_ONCE void pixels_block(const PixelsCall& c, int64_t row, int64_t lane) {
+    using V = Wide<T>;
+    constexpr int L = kLanes<T>;
+    V sum[M][N];
+    T* const out = static_cast<T*>(c.out) + c.out_at[row] + lane;
+    const int64_t left_over = c.lanes - lane - (N - 1) * L;
+    const int last = left_over < L ? static_cast<int>(left_over) : L;
+    for (int m = 0; m < M; ++m) {
+        if (c.add) {
+            const T* p = out + m * c.out_stride;
+            for (int n = 0; n < N - 1; ++n) sum[m][n] = load<V>(p + n * L);
+            sum[m][N - 1] = last == L ? load<V>(p + (N - 1) * L) : load_some(p + (N - 1) * L, last);
+        } else {
+            const V first = c.init ? splat<V>(static_cast<const T*>(c.init)[m]) : V{};
+            for (int n = 0; n < N; ++n) sum[m][n] = first;
+        }
+    }
+    const T* const base = static_cast<const T*>(c.x) + c.x_at[row] + lane;
+    const int64_t step = c.step;
+    for (int64_t r = 0; r < c.run_count; ++r) {
+        const Run run = c.runs[r];
+        const T* a = static_cast<const T*>(c.a) + run.a * M;
+        const T* x = base + run.b;
+#pragma GCC unroll 2
+        for (int64_t i = 0; i < run.length; ++i) {
+            V right[N];
+            for (int n = 0; n < N; ++n) right[n] = load<V>(x + n * L);
+            for (int m = 0; m < M; ++m) {
+                const V left = splat<V>(a[m]);
+                for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
+            }
+            a += M;
+            x += step;
+        }
+    }
+    for (int m = 0; m < M; ++m) {
+        T* p = out + m * c.out_stride;
+        for (int n = 0; n < N - 1; ++n) store(p + n * L, sum[m][n]);
+        if (last == L)
+            store(p + (N - 1) * L, sum[m][N - 1]);
+        else
+            store_some(p + (N - 1) * L, sum[m][N - 1], last);
+    }
+}
+
+constexpr int kMostM = 6;
+// Vectors of pixels for M channels: enough sums to hide the latency of an addition, in 16 registers.
+constexpr int pixel_vectors(int m) { return m == 1 ? 8 : m == 2 ? 5 : m == 3 ? 4 : m == 4 ? 3 : 2; }
+
+template <class T, int M, int N>
+inline void pixels_wide(const PixelsCall& c, int64_t row, int64_t lane, int64_t vectors) {
+    if constexpr (N > 0) {
+        if (vectors >= N)
+            pixels_block<T, M, N>(c, row, lane);
+        else
+            pixels_wide<T, M, N - 1>(c, row, lane, vectors);
+    }
+}
+
+template <class T, int M>
+inline void pixels_all(const PixelsCall& c) {
+    constexpr int N = pixel_vectors(M), L = kLanes<T>;
+    const int64_t vectors = (c.lanes + L - 1) / L, blocks = (vectors + N - 1) / N;
+    for (int64_t row = 0; row < c.rows; ++row) {
+        for (int64_t k = 0, v = 0; k < blocks; ++k) {
+            const int64_t end = vectors * (k + 1) / blocks;
+            pixels_wide<T, M, N>(c, row, v * L, end - v);
+            v = end;
+        }
+    }
+}
+
+template <class T>
+void pixels(const PixelsCall& c) {
+    switch (c.m) {
+        case 1: return pixels_all<T, 1>(c);
+        case 2: return pixels_all<T, 2>(c);
+        case 3: return pixels_all<T, 3>(c);
+        case 4: return pixels_all<T, 4>(c);
+        case 5: return pixels_all<T, 5>(c);
+        default: return pixels_all<T, 6>(c);
+    }
+}

@@ -1,0 +1,151 @@
+// Planes between arrays of any strides and dtype and working memory: copied, converted, transposed.
+
+// What is stored as S is computed in T: halves in float, small integers modulo 2³².
+template <class S, class T>
+inline T taken(S value) {
+    if constexpr (__is_same(S, Half) || __is_same(S, Brain))
+        return widen(value);
+    else
+        return static_cast<T>(value);
+}
+template <class S, class T>
+inline S given(T value) {
+    if constexpr (__is_same(S, Half))
+        return to_half(value);
+    else if constexpr (__is_same(S, Brain))
+        return to_brain(value);
+    else
+        return static_cast<S>(value);
+}
+
+template <class S, class T>
+inline void take_row(T* out, const char* in, int64_t n) {
+    if constexpr (__is_same(S, T)) {
+        __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
+    } else {
+        int64_t i = 0;
+        if constexpr (__is_same(S, Half)) i = load_halves(out, in, n);
+        for (; i < n; ++i) out[i] = taken<S, T>(load<S>(reinterpret_cast<const S*>(in) + i));
+    }
+}
+template <class S, class T>
+inline void give_row(char* out, const T* in, int64_t n) {
+    if constexpr (__is_same(S, T)) {
+        __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
+    } else {
+        int64_t i = 0;
+        if constexpr (__is_same(S, Half)) i = store_halves(out, in, n);
+        for (; i < n; ++i) store(reinterpret_cast<S*>(out) + i, given<S, T>(in[i]));
+    }
+}
+
+// a and b are rows i and i + H of a square: swap the off-diagonal H × H blocks of each 2H × 2H square.
+template <int H, int N, class V, int... I>
+inline void swap_blocks(V& a, V& b, Seq<I...>) {
+    const V low = __builtin_shufflevector(a, b, ((I & H) ? N + I - H : I)...);
+    const V high = __builtin_shufflevector(a, b, ((I & H) ? N + I : I + H)...);
+    a = low;
+    b = high;
+}
+template <int H, int N, class V>
+inline void transpose_steps(V* row) {
+    if constexpr (H > 0) {
+        for (int i = 0; i < N; ++i)
+            if (!(i & H)) swap_blocks<H, N>(row[i], row[i + H], typename MakeSeq<N>::type{});
+        transpose_steps<H / 2, N>(row);
+    }
+}
+
+// out[j*out_stride + i] = in[i*in_stride + j], strides in bytes, rows × columns of `in`.
+template <class T>
+CENOTE_ONCE void transpose(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t rows,
+                           int64_t columns) {
+    constexpr int N = (kVectorBytes > 32 ? 32 : kVectorBytes) / static_cast<int>(sizeof(T));
+    constexpr auto W = static_cast<int64_t>(sizeof(T));
+    using V = typename VecOf<T, N* static_cast<int>(sizeof(T))>::type;
+    int64_t i = 0;
+    for (; i + N <= rows; i += N) {
+        int64_t j = 0;
+        for (; j + N <= columns; j += N) {
+            V square[N];
+            for (int k = 0; k < N; ++k) square[k] = load<V>(in + (i + k) * in_stride + j * W);
+            transpose_steps<N / 2, N>(square);
+            for (int k = 0; k < N; ++k) store(out + (j + k) * out_stride + i * W, square[k]);
+        }
+        for (; j < columns; ++j)
+            for (int k = 0; k < N; ++k)
+                store(out + j * out_stride + (i + k) * W, load<T>(in + (i + k) * in_stride + j * W));
+    }
+    for (; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j) store(out + j * out_stride + i * W, load<T>(in + i * in_stride + j * W));
+}
+
+template <class S, class T>
+inline void load_plane_of(const PlaneCall& c) {
+    constexpr auto W = static_cast<int64_t>(sizeof(S));
+    T* const work = static_cast<T*>(c.work);
+    if (c.s1 == W && c.d1 == 1 && c.s0 == c.n1 * W && c.d0 == c.n1) {  // one piece
+        take_row<S>(work, c.array, c.n0 * c.n1);
+    } else if (c.s1 == W && c.d1 == 1) {
+        for (int64_t i = 0; i < c.n0; ++i) take_row<S>(work + i * c.d0, c.array + i * c.s0, c.n1);
+    } else if (c.s0 == W && c.d0 == 1) {
+        for (int64_t j = 0; j < c.n1; ++j) take_row<S>(work + j * c.d1, c.array + j * c.s1, c.n0);
+    } else if (__is_same(S, T) && c.s0 == W && c.d1 == 1) {
+        transpose<T>(reinterpret_cast<char*>(work), c.d0 * W, c.array, c.s1, c.n1, c.n0);
+    } else if (__is_same(S, T) && c.s1 == W && c.d0 == 1) {
+        transpose<T>(reinterpret_cast<char*>(work), c.d1 * W, c.array, c.s0, c.n0, c.n1);
+    } else {
+        for (int64_t i = 0; i < c.n0; ++i)
+            for (int64_t j = 0; j < c.n1; ++j)
+                work[i * c.d0 + j * c.d1] =
+                    taken<S, T>(load<S>(reinterpret_cast<const S*>(c.array + i * c.s0 + j * c.s1)));
+    }
+}
+
+template <class S, class T>
+inline void store_plane_of(const PlaneCall& c) {
+    constexpr auto W = static_cast<int64_t>(sizeof(S));
+    const T* const work = static_cast<const T*>(c.work);
+    if (c.s1 == W && c.d1 == 1 && c.s0 == c.n1 * W && c.d0 == c.n1) {  // one piece
+        give_row<S>(c.array, work, c.n0 * c.n1);
+    } else if (c.s1 == W && c.d1 == 1) {
+        for (int64_t i = 0; i < c.n0; ++i) give_row<S>(c.array + i * c.s0, work + i * c.d0, c.n1);
+    } else if (c.s0 == W && c.d0 == 1) {
+        for (int64_t j = 0; j < c.n1; ++j) give_row<S>(c.array + j * c.s1, work + j * c.d1, c.n0);
+    } else if (__is_same(S, T) && c.s0 == W && c.d1 == 1) {
+        transpose<T>(c.array, c.s1, reinterpret_cast<const char*>(work), c.d0 * W, c.n0, c.n1);
+    } else if (__is_same(S, T) && c.s1 == W && c.d0 == 1) {
+        transpose<T>(c.array, c.s0, reinterpret_cast<const char*>(work), c.d1 * W, c.n1, c.n0);
+    } else {
+        for (int64_t i = 0; i < c.n0; ++i)
+            for (int64_t j = 0; j < c.n1; ++j)
+                store(reinterpret_cast<S*>(c.array + i * c.s0 + j * c.s1), given<S, T>(work[i * c.d0 + j * c.d1]));
+    }
+}
+
+// Signed integers travel as unsigned ones: wrapping is the same, and defined.
+template <class T>
+void load_plane(const PlaneCall& c) {
+    if constexpr (__is_same(T, float)) {
+        if (c.type == DType::f16) return load_plane_of<Half, T>(c);
+        if (c.type == DType::bf16) return load_plane_of<Brain, T>(c);
+    }
+    if constexpr (__is_same(T, uint32_t)) {
+        if (size_of(c.type) == 1) return load_plane_of<uint8_t, T>(c);
+        if (size_of(c.type) == 2) return load_plane_of<uint16_t, T>(c);
+    }
+    load_plane_of<T, T>(c);
+}
+
+template <class T>
+void store_plane(const PlaneCall& c) {
+    if constexpr (__is_same(T, float)) {
+        if (c.type == DType::f16) return store_plane_of<Half, T>(c);
+        if (c.type == DType::bf16) return store_plane_of<Brain, T>(c);
+    }
+    if constexpr (__is_same(T, uint32_t)) {
+        if (size_of(c.type) == 1) return store_plane_of<uint8_t, T>(c);
+        if (size_of(c.type) == 2) return store_plane_of<uint16_t, T>(c);
+    }
+    store_plane_of<T, T>(c);
+}

@@ -1,0 +1,142 @@
+"""What wrong arguments of a convolution meet, to the letter: the table is conv_errors.txt."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cenote as cn
+
+FUNCTIONS = ("conv", "conv_transpose")
+
+
+def refuse(*_: object) -> None:
+    raise AssertionError("an array of another library was converted behind the user's back")
+
+
+def foreign(module: str, name: str) -> Any:
+    """What a library's array looks like from here."""
+    return type(name, (), {"__module__": module, "__array__": refuse})()
+
+
+NAMES: dict[str, Any] = {
+    **{name: getattr(cn, name) for name in FUNCTIONS},
+    "np": np,
+    "ml_dtypes": ml_dtypes,
+    "foreign": foreign,
+    "x": np.zeros((2, 8, 7, 4)),
+    "w": np.zeros((3, 3, 4, 6)),
+    "v": np.zeros((3, 3, 6, 4)),
+}
+
+
+def read_table() -> dict[str, str]:
+    """call → last line of the traceback"""
+    text = Path(__file__).with_name("conv_errors.txt").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    calls, results = lines[::2], lines[1::2]
+    assert all(call.startswith(">>> ") for call in calls)
+    assert len(set(calls)) == len(calls), "a call is listed twice"
+    return {call.removeprefix(">>> "): result for call, result in zip(calls, results, strict=True)}
+
+
+TABLE = read_table()
+
+
+def failure_of(call: str) -> Exception:
+    try:
+        value = eval(call, dict(NAMES))
+    except Exception as failure:
+        return failure
+    raise AssertionError(f"{call} is no error: {value!r}")
+
+
+@pytest.mark.parametrize(("call", "expected"), TABLE.items(), ids=TABLE)
+def test_the_message_to_the_letter(call: str, expected: str) -> None:
+    failure = failure_of(call)
+    assert type(failure) in (TypeError, ValueError)  # the user never sees the internal kinds
+    assert f"{type(failure).__name__}: {failure}" == expected
+    assert failure.__suppress_context__, "the user reads one traceback, not two"
+
+
+def test_messages_name_the_call_and_an_argument() -> None:
+    for call, expected in TABLE.items():
+        function = call.partition("(")[0]
+        _, named, cause = expected.split(": ", 2)
+        assert named == function
+        arguments = "|".join(cn.__dict__[function].__wrapped__.__code__.co_varnames)
+        assert re.match(rf"({arguments})(=| is | has | cannot )", cause), expected
+
+
+def places(failure: BaseException | None) -> Iterator[tuple[str, int]]:
+    """Where it was raised, and where what it took the place of was."""
+    while failure is not None:
+        trace = failure.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        if trace is not None:
+            yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        failure = failure.__context__
+
+
+@pytest.mark.parametrize("name", ["convolution", "convolving", "frame"])
+def test_every_raise_is_in_the_table(name: str) -> None:
+    reached = {place for call in TABLE for place in places(failure_of(call))}
+    path = Path(str(importlib.import_module(f"cenote.{name}").__file__))
+    source = path.read_text(encoding="utf-8")
+    raises = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Raise)]
+    assert raises
+    for found in raises:
+        lines = range(found.lineno, (found.end_lineno or found.lineno) + 1)
+        assert any((str(path), line) in reached for line in lines), f"{name}.py:{found.lineno}"
+        assert re.match(r" *raise (BadValue|BadType)\(", source.splitlines()[found.lineno - 1])
+
+
+@pytest.mark.parametrize("name", ["convolution_reference", "convolution_rules"])
+def test_below_the_public_functions_nothing_is_refused(name: str) -> None:
+    path = Path(str(importlib.import_module(f"cenote.{name}").__file__))
+    assert not [n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Raise)]
+
+
+# ------------------------------------------------------------------------------------------- extreme, and no error
+
+FINE: dict[str, Any] = {
+    "conv(x[0, :, :1, 0], [[1.0]], stride=()).shape": (8, 1),
+    "conv(x, w, stride=2**61).shape": (2, 1, 1, 6),
+    "conv(x, w, padding=50, stride=2**50).shape": (2, 1, 1, 6),
+    "conv(x, w, padding=((0, 0), (0, 2**40)), stride=2**40).shape": (2, 1, 2, 6),
+    "conv(x, w[:1, :1], dilation=2**61).shape": (2, 8, 7, 6),
+    "conv(x, w, padding='SAME_LOWER', stride=[np.int8(3), np.array(2)]).shape": (2, 3, 4, 6),
+    "conv(x, w, stride=range(1, 3)).shape": (2, 6, 3, 6),
+    "conv(x, w[..., :1, :4], groups=np.uint8(4)).shape": (2, 6, 5, 4),
+    "conv(np.zeros((2, 0, 7, 4)), w, padding='same').shape": (2, 0, 7, 6),
+    "conv_transpose(x[:, :1, :1], v, stride=2**50).shape": (2, 3, 3, 6),
+    "conv_transpose(x, v, padding=(4, 0)).shape": (2, 2, 9, 6),
+    "conv_transpose(x, v, stride=3, output_shape=np.array([25, 23])).shape": (2, 25, 23, 6),
+    "conv_transpose(x, v, dilation=3, output_padding=2).shape": (2, 16, 15, 6),
+}
+
+
+@pytest.mark.parametrize(("call", "expected"), FINE.items(), ids=FINE)
+def test_extreme_arguments_that_are_right(call: str, expected: object) -> None:
+    assert eval(call, dict(NAMES)) == expected
+
+
+def test_equal_is_not_the_same() -> None:
+    """2, 2.0 and True are equal, and what was found for one of them is not given for another."""
+    x, w = NAMES["x"], NAMES["w"]
+    for _ in range(2):
+        assert cn.conv(x, w, stride=1).shape == (2, 6, 5, 6)
+        for wrong in (1.0, True):
+            with pytest.raises(TypeError, match="stride="):
+                cn.conv(x, w, stride=wrong)  # type: ignore[arg-type]
+            with pytest.raises(TypeError, match="groups="):
+                cn.conv(x, w, groups=wrong)  # type: ignore[arg-type]
