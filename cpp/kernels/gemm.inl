@@ -164,16 +164,89 @@ inline void pixels_wide(const PixelsCall& c, int64_t row, int64_t lane, int64_t 
     }
 }
 
+constexpr int kPixelRows = 4;
+
+// One channel, K × K taps next to each other: kPixelRows rows of results × N vectors share the rows of x.
+template <class T, int K, int N>
+CENOTE_ONCE void pixel_rows_block(const PixelsCall& c, int64_t row, int64_t lane, int64_t x_row) {
+    using V = Wide<T>;
+    constexpr int L = kLanes<T>, R = kPixelRows;
+    V sum[R][N];
+    const V first = c.init && !c.add ? splat<V>(static_cast<const T*>(c.init)[0]) : V{};
+    const int64_t left_over = c.lanes - lane - (N - 1) * L;
+    const int last = left_over < L ? static_cast<int>(left_over) : L;
+    T* const out = static_cast<T*>(c.out) + lane;
+    for (int r = 0; r < R; ++r)
+        for (int n = 0; n < N; ++n) {
+            const T* p = out + c.out_at[row + r] + n * L;
+            sum[r][n] = !c.add ? first : n < N - 1 || last == L ? load<V>(p) : load_some(p, last);
+        }
+    const T* x = static_cast<const T*>(c.x) + c.x_at[row] + c.runs[0].b + lane;
+    const T* w[K];
+    for (int k = 0; k < K; ++k) w[k] = static_cast<const T*>(c.a) + c.runs[k].a;
+#pragma GCC unroll 16
+    for (int i = 0; i < R + K - 1; ++i, x += x_row) {
+#pragma GCC unroll 8
+        for (int t = 0; t < K; ++t) {
+            V cell[N];
+            for (int n = 0; n < N; ++n) cell[n] = load<V>(x + t + n * L);
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) {
+                if (i - r < 0 || i - r >= K) continue;
+                const V left = splat<V>(w[i - r][t]);
+                for (int n = 0; n < N; ++n) sum[r][n] += left * cell[n];
+            }
+        }
+    }
+    for (int r = 0; r < R; ++r)
+        for (int n = 0; n < N; ++n) {
+            T* p = out + c.out_at[row + r] + n * L;
+            if (n < N - 1 || last == L)
+                store(p, sum[r][n]);
+            else
+                store_some(p, sum[r][n], last);
+        }
+}
+
+// The same for all lanes; false when rows from `row` on are not of that kind.
+template <class T, int K>
+inline bool pixel_rows(const PixelsCall& c, int64_t row) {
+    if (c.run_count != K || c.runs[0].length != K || c.step != 1 || row + kPixelRows > c.rows) return false;
+    const int64_t x_row = c.x_at[row + 1] - c.x_at[row];
+    for (int k = 1; k < K; ++k)
+        if (c.runs[k].b - c.runs[k - 1].b != x_row || c.runs[k].length != c.runs[0].length) return false;
+    for (int r = 2; r < kPixelRows; ++r)
+        if (c.x_at[row + r] - c.x_at[row + r - 1] != x_row) return false;
+    constexpr int L = kLanes<T>, N = 3;
+    const int64_t vectors = (c.lanes + L - 1) / L, blocks = (vectors + N - 1) / N;
+    for (int64_t k = 0, v = 0; k < blocks; ++k) {
+        const int64_t end = vectors * (k + 1) / blocks;
+        if (end - v == 3)
+            pixel_rows_block<T, K, 3>(c, row, v * L, x_row);
+        else if (end - v == 2)
+            pixel_rows_block<T, K, 2>(c, row, v * L, x_row);
+        else
+            pixel_rows_block<T, K, 1>(c, row, v * L, x_row);
+        v = end;
+    }
+    return true;
+}
+
 template <class T, int M>
 inline void pixels_all(const PixelsCall& c) {
     constexpr int N = pixel_vectors(M), L = kLanes<T>;
     const int64_t vectors = (c.lanes + L - 1) / L, blocks = (vectors + N - 1) / N;
-    for (int64_t row = 0; row < c.rows; ++row) {
+    for (int64_t row = 0; row < c.rows;) {
+        if (M == 1 && (pixel_rows<T, 3>(c, row) || pixel_rows<T, 5>(c, row))) {
+            row += kPixelRows;
+            continue;
+        }
         for (int64_t k = 0, v = 0; k < blocks; ++k) {
             const int64_t end = vectors * (k + 1) / blocks;
             pixels_wide<T, M, N>(c, row, v * L, end - v);
             v = end;
         }
+        ++row;
     }
 }
 
