@@ -76,7 +76,7 @@ void pack_rows(const Forward& f, const Block& b, int64_t group, int64_t begin, i
 void pack_channels(const Forward& f, const Block& b, int64_t group, int64_t begin, int64_t end, char* to) {
     const Plan& p = f.plan;
     bool back = false;
-    for (const PlanAxis& a : p.axes) back |= a.w_stride < 0;
+    for (const PlanAxis& a : p.axes) back |= a.k > 1 && a.w_stride < 0;  // of one tap the stride means nothing
     const char* const first = p.w + group * p.w_group - (back ? (p.taps - 1) * p.part_bytes : 0);
     for (int64_t n = begin; n < end;) {
         const int64_t lanes = panel_at(f, n, end);
