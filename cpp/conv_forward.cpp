@@ -29,6 +29,10 @@ Lanes choose_lanes(const Plan& p) {
     if (p.groups > 1 && p.parts == 1 && !planar && p.out < vector && (p.out == 1 || p.reduce == 1))
         return Lanes::groups;
     if (p.groups > 1 && !planar && p.reduce > p.parts) return Lanes::channels;
+    // Planes in, planes out, and each number in goes to many out: nothing is transposed.
+    if (planar && p.taps == 1 && p.groups == 1 && p.parts == 1 && p.out >= p.reduce &&
+        p.axes.back().out_stride == p.part_bytes && p.axes.back().out_step == 1)
+        return Lanes::pixels;
     if (p.out <= (planar ? vector / 2 : p.kernels->most_m / 2)) return Lanes::pixels;
     return Lanes::channels;
 }
