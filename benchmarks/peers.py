@@ -1,4 +1,4 @@
-"""How each library does the work of a case, in the fastest way that it offers for data as they lie.
+"""How each library pools, in the fastest way that it offers for data as they lie.
 
 Getting the data into the library's own arrays is not timed.
 """
@@ -6,45 +6,25 @@ Getting the data into the library's own arrays is not timed.
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import cenote as cn
+import conv_peers
+from candidates import Candidate, Work, library, middle, onnx_session, plainly
+from conv_work import Conv
 from rows import THREADS
 from work import Array, Case
-
-Work = Callable[[], Any]
-
-
-def plainly(result: Any) -> list[Any]:
-    return list(result) if isinstance(result, tuple) else [result]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    run: Work
-    read: Callable[[Any], list[Array]] = plainly  # the result as arrays of the case's shapes, not timed
-    rounds: bool = False  # it gives whole numbers where the case asks for averages
-
-
-@functools.cache
-def library(name: str) -> Any:
-    """A module, kept to the threads that everybody gets; torch is told by the row. XLA takes what the machine has."""
-    module: Any = importlib.import_module(name)
-    if name == "cv2":
-        module.setNumThreads(THREADS)
-    return module
-
 
 # ------------------------------------------------------------------------------------------------------- cenote
 
 
-def cenote(case: Case, x: Array, g: Array | None = None) -> Candidate:
+def cenote(case: Case | Conv, x: Array, g: Array | None = None) -> Candidate:
+    if isinstance(case, Conv):
+        return conv_peers.cenote(case, x, g)
     function, options, window = getattr(cn, f"{case.op}_pool"), case.options(), case.window
 
     def value_and_pull() -> Any:
@@ -179,40 +159,20 @@ def jax(case: Case, x: Array, g: Array | None = None) -> Candidate:
 
 
 def onnxruntime(case: Case, x: Array, g: Array | None = None) -> Candidate:
-    """A graph of one node, on values that are onnxruntime's own, so that nothing is copied."""
-    ort, onnx = library("onnxruntime"), library("onnx")
-    helper, kinds = library("onnx.helper"), onnx.TensorProto
     more = {"count_include_pad": 1} if case.op == "avg" else {}
-    node = helper.make_node(
+    return onnx_session(
         {"max": "MaxPool", "avg": "AveragePool"}[case.op],
-        ["x"],
-        ["y"],
+        case.output_shape,
+        x,
+        {},
         kernel_shape=case.window,
         strides=case.steps,
         pads=[case.padding] * 2 * len(case.window),
         **more,
     )
-    ends = [
-        helper.make_tensor_value_info(name, kinds.FLOAT, shape)
-        for name, shape in (("x", case.shape), ("y", case.output_shape))
-    ]
-    model = helper.make_model(
-        helper.make_graph([node], "pool", ends[:1], ends[1:]), opset_imports=[helper.make_opsetid("", 19)], ir_version=9
-    )
-    settings = ort.SessionOptions()
-    settings.intra_op_num_threads = THREADS
-    session = ort.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
-    feed = {"x": ort.OrtValue.ortvalue_from_numpy(x)}
-    return Candidate(lambda: session.run_with_ort_values(["y"], feed), lambda result: [result[0].numpy()])
 
 
 # ------------------------------------------------------------------------------------------- arrays and pictures
-
-
-def middle(case: Case, y: Array) -> Array:
-    """The windows that lie inside, of an array with one window around each cell, on its first two axes."""
-    starts = [k // 2 for k in case.window]
-    return y[tuple(slice(a, a + n - k + 1) for a, k, n in zip(starts, case.window, y.shape, strict=False))]
 
 
 def opencv(case: Case, x: Array, g: Array | None = None) -> Candidate:
@@ -229,7 +189,7 @@ def opencv(case: Case, x: Array, g: Array | None = None) -> Candidate:
 
     def one(picture: Array) -> Array:
         around = lib.dilate(picture, kernel) if case.op == "max" else lib.blur(picture, case.window[::-1])
-        return middle(case, around)
+        return middle(case.window, around)
 
     if x.ndim == 2:
         return Candidate(lambda: one(x))
@@ -244,7 +204,7 @@ def scipy(case: Case, x: Array, g: Array | None = None) -> Candidate:
     """The filters of ndimage, of which the middle is kept."""
     lib = library("scipy.ndimage")
     work = lib.maximum_filter if case.op == "max" else lib.uniform_filter
-    return Candidate(lambda: middle(case, work(x, case.window[0])))
+    return Candidate(lambda: middle(case.window, work(x, case.window[0])))
 
 
 def numpy(case: Case, x: Array, g: Array | None = None) -> Candidate:
@@ -296,29 +256,34 @@ PEERS: dict[str, Callable[[Case, Array, Array | None], Candidate]] = {
 }
 
 
+def peer(name: str, case: Case | Conv, x: Array, g: Array | None = None) -> Candidate:
+    return conv_peers.PEERS[name](case, x, g) if isinstance(case, Conv) else PEERS[name](case, x, g)
+
+
 # ---------------------------------------------------------------------------------------------------- agreement
 
 
-def disagreement(case: Case, ours: list[Array], theirs: list[Array], rounds: bool) -> str | None:
+def disagreement(case: Case | Conv, ours: list[Array], theirs: list[Array], rounds: bool) -> str | None:
     """Why two results are not of the same work; None if they are."""
     if len(ours) != len(theirs):
         return f"{len(theirs)} results, not {len(ours)}"
-    # A sum of floats is as exact as the order of its additions allows.
+    # A sum of floats is as exact as the order of its additions allows: beside what it consists of, if it is long.
     slack = 0.5 if rounds else 1e-4 if case.dtype == "float32" else 1e-9
     for mine, other in zip(ours, theirs, strict=True):
         if mine.shape != other.shape:
             return f"shape {other.shape}, not {mine.shape}"
-        if not np.array_equal(mine, other) and not np.allclose(mine, other, rtol=0 if rounds else slack, atol=slack):
+        near = slack * (conv_peers.typical(mine) if isinstance(case, Conv) else 1)
+        if not np.array_equal(mine, other) and not np.allclose(mine, other, rtol=0 if rounds else slack, atol=near):
             with np.errstate(all="ignore"):
                 worst = np.abs(mine.astype(np.float64) - other.astype(np.float64)).max()
             return f"other numbers: as far as {worst:.3g} away"
     return None
 
 
-def checked(row_case: Case, name: str) -> str | None:
+def checked(row_case: Case | Conv, name: str) -> str | None:
     """Whether a peer does the work of a case, seen on little data: None, or why not."""
     case = row_case.small()
     x, g = case.data(), case.cotangent() if case.mode == "vjp" else None
     ours = cenote(case, x, g)
-    theirs = PEERS[name](case, x, g)
+    theirs = peer(name, case, x, g)
     return disagreement(case, ours.read(ours.run()), theirs.read(theirs.run()), theirs.rounds)

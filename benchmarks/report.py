@@ -16,7 +16,7 @@ from cenote import _core
 from rows import SECTIONS, THREADS, Row
 
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
-IN_README = ("forward", "vjp", "windows", "images", "calls", "smooth")
+IN_README = ("forward", "vjp", "windows", "images", "conv", "conv vjp", "conv other", "calls", "smooth")
 LIBRARIES = {
     "cenote": "cenote",
     "numpy": "NumPy",
@@ -38,6 +38,8 @@ MEANS = {
     "forward, beside the best other": ("forward", None, 3.0),
     "forward, channels first, beside torch": ("forward", "torch", 15.0),
     "value and VJP, beside the best other": ("vjp", None, 5.0),
+    "convolution, forward, beside the best other": ("conv", None, 1.3),
+    "convolution, value and VJP, beside torch": ("conv vjp", None, 1.5),
 }
 
 
@@ -62,10 +64,16 @@ class Result:
     refused: dict[str, str] = field(default_factory=dict)  # peers that were not timed, and why
     others_busy: float | None = None  # the share of the CPUs that other processes used meanwhile
     verdicts: list[Verdict] = field(default_factory=list)
+    flops: int | None = None  # of convolutions: multiplications and additions of the direct sum
 
     @property
     def best(self) -> float:
         return min(self.others.values(), default=math.nan)
+
+    @property
+    def gigaflops(self) -> float | None:
+        """Per second."""
+        return None if self.flops is None else self.flops / self.cenote / 1e6
 
 
 def judge(row: Row, result: Result) -> list[Verdict]:
@@ -76,6 +84,8 @@ def judge(row: Row, result: Result) -> list[Verdict]:
         match goal.kind:
             case "ahead":
                 value = result.best / mine
+            case "ahead of torch":
+                value = result.others.get("torch", math.nan) / mine
             case "copy":
                 value = math.nan if result.copy is None else result.copy / mine
             case "speedup":
@@ -125,6 +135,8 @@ def words(verdict: Verdict) -> str:
             return f"{near(value, bound)}× the best other: {'ahead' if verdict.met else 'BEHIND'}"
         case "ahead":
             return f"{near(value, bound)}× the best other, ≥ {bound:g}: {met}"
+        case "ahead of torch":
+            return f"{near(value, bound)}× torch, ≥ {bound:g}: {met}"
         case "copy":
             return f"{near(100 * value, 100 * bound, 2)}% of copy, ≥ {bound:.0%}: {met}"
         case "speedup":
@@ -147,7 +159,8 @@ def line(result: Result) -> str:
     beside = f"   {', '.join(others)}" if others else ""
     if (busy := result.others_busy or 0) > BUSY:
         judged += f"; other processes took {busy:.0%} of the CPUs"
-    return f"{result.name:<58}{amount(result, result.cenote):>10}{beside}   [{judged}]"
+    rate = "" if result.gigaflops is None else f"{figure(result.gigaflops):>6} GFLOP/s"
+    return f"{result.name:<58}{amount(result, result.cenote):>10}{rate}{beside}   [{judged}]"
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -249,6 +262,12 @@ def cell(result: Result) -> str:
     return ", ".join(parts)
 
 
+def beside_time(result: Result) -> tuple[str | None, str | None]:
+    """The share of a copy's speed, and GFLOP/s."""
+    copied = None if result.copy is None else f"{result.copy / result.cenote:.0%}"
+    return copied, None if result.gigaflops is None else figure(result.gigaflops)
+
+
 def tables(stored: dict[str, Any], results: Sequence[Result]) -> str:
     """The part of README.md between the markers."""
     about = stored["versions"]
@@ -267,14 +286,14 @@ def tables(stored: dict[str, Any], results: Sequence[Result]) -> str:
         rows = [result for result in results if result.section == section and "base" not in result.others]
         if not rows:
             continue
-        share = any(result.copy is not None for result in rows)
+        share, rate = (any(part is not None for part in parts) for parts in zip(*map(beside_time, rows), strict=True))
         out += ["", f"**{SECTIONS[section][:1].upper()}{SECTIONS[section][1:]}**", ""]
-        out += [f"| work | cenote | the others take |{' of copy |' if share else ''}"]
-        out += ["|---|---:|---|" + ("---:|" if share else "")]
+        out += [f"| work | cenote |{' GFLOP/s |' if rate else ''} the others take |{' of copy |' if share else ''}"]
+        out += ["|---|---:|" + ("---:|" if rate else "") + "---|" + ("---:|" if share else "")]
         for result in rows:
-            copied = "" if result.copy is None else f"{result.copy / result.cenote:.0%}"
-            tail = f" {copied} |" if share else ""
-            out.append(f"| {result.name} | {amount(result, result.cenote)} | {cell(result)} |{tail}")
+            copied, speed = (part or "" for part in beside_time(result))
+            middle, tail = f" {speed} |" if rate else "", f" {copied} |" if share else ""
+            out.append(f"| {result.name} | {amount(result, result.cenote)} |{middle} {cell(result)} |{tail}")
     return "\n".join(out)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from conv_work import Conv
 from work import Case
 
 THREADS = 2
@@ -17,6 +18,9 @@ SECTIONS = {
     "images": "images of 4096²",
     "dtypes": "other dtypes, per byte moved",
     "smooth": "smooth maximum and p-norm",
+    "conv": "convolution, forward",
+    "conv vjp": "convolution, value and VJP of data and filters",
+    "conv other": "transposed convolution, other ranks, large filters",
     "options": "options, beside the plain case with as many outputs",
     "calls": "one call on 4×4 data",
     "memory": "peak memory beyond arguments and results",
@@ -27,9 +31,9 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class Goal:
-    """``ahead``: of the best peer, that many times. ``copy``: that share of a copy's speed. ``ratio``: at most that
-    many times the base case, ``per byte`` moved if so named. ``speedup``: that many times as fast as one thread.
-    ``memory``, ``size``, ``import``: at most that many MiB, MB, ms."""
+    """``ahead``: of the best peer, that many times; ``ahead of torch``: of that one. ``copy``: that share of a copy's
+    speed. ``ratio``: at most that many times the base case, ``per byte`` moved if so named. ``speedup``: that many
+    times as fast as one thread. ``memory``, ``size``, ``import``: at most that many MiB, MB, ms."""
 
     kind: str
     bound: float
@@ -39,7 +43,7 @@ class Goal:
 class Row:
     section: str
     name: str
-    case: Case | None = None
+    case: Case | Conv | None = None
     peers: tuple[str, ...] = ()
     goals: tuple[Goal, ...] = ()
     base: Case | None = None
@@ -181,6 +185,51 @@ def options() -> Iterator[Row]:
             yield Row("options", f"{op}, {what}", case, (), limit, base)
 
 
+CONVOLUTIONS: dict[str, Conv] = {
+    "3×3 64→64, 8×56×56": Conv((8, 64, 56, 56), 64, (3, 3), padding=1),
+    "3×3 256→256, 8×14×14": Conv((8, 256, 14, 14), 256, (3, 3), padding=1),
+    "7×7 s2 3→64, 8×224×224": Conv((8, 3, 224, 224), 64, (7, 7), stride=2, padding=3),
+    "1×1 256→64, 16×56×56": Conv((16, 256, 56, 56), 64, (1, 1)),
+    "depthwise 3×3 128, 16×56×56": Conv((16, 128, 56, 56), 128, (3, 3), padding=1, depthwise=True),
+    "3×3 dilation 2 64→64, 8×56×56": Conv((8, 64, 56, 56), 64, (3, 3), padding=2, dilation=2),
+    "5×5 16→32, 16×28×28": Conv((16, 16, 28, 28), 32, (5, 5), padding=2),
+}
+FAST = ("3×3 64→64, 8×56×56", "3×3 256→256, 8×14×14")  # fewer multiplications than the direct sum has would do
+LEARNT = ("3×3 64→64, 8×56×56", "7×7 s2 3→64, 8×224×224", "1×1 256→64, 16×56×56", "depthwise 3×3 128, 16×56×56")
+
+
+def conv() -> Iterator[Row]:
+    for name, case in CONVOLUTIONS.items():
+        for layout, words in LAYOUTS.items():
+            goals = (AHEAD, Goal("ahead of torch", 1.3)) if name in FAST and layout == "last" else (AHEAD,)
+            peers = FIRST if layout == "first" else LAST
+            yield Row("conv", f"{name}, {words}", replace(case, layout=layout), peers, goals, mean="conv")
+
+
+def conv_vjp() -> Iterator[Row]:
+    for name in LEARNT:
+        for layout, words in LAYOUTS.items():
+            case = replace(CONVOLUTIONS[name], layout=layout, mode="vjp")
+            goal = Goal("ahead", 5.0) if case.depthwise else AHEAD
+            yield Row("conv vjp", f"{name}, {words}", case, ("torch",), (goal,), mean="conv vjp")
+
+
+def conv_other() -> Iterator[Row]:
+    """With one channel there is one layout. Those that sum directly are left out beside the largest filter."""
+    upwards = Conv((16, 64, 28, 28), 32, (4, 4), stride=2, padding=1, op="conv_transpose")
+    for name, case in {
+        "transposed 4×4 s2 p1 64→32, 16×28×28": upwards,
+        "1-D 9 64→64, 8×4096": Conv((8, 64, 4096), 64, (9,), padding=4),
+        "3-D 3×3×3 32→32, 8×16×16×16": Conv((8, 32, 16, 16, 16), 32, (3, 3, 3), padding=1),
+    }.items():
+        for layout, words in LAYOUTS.items():
+            peers = FIRST if layout == "first" else LAST
+            yield Row("conv other", f"{name}, {words}", replace(case, layout=layout), peers, (AHEAD,))
+    large, huge = Conv((4, 1, 512, 512), 1, (64, 64)), Conv((1, 1, 2048, 2048), 1, (127, 127))
+    yield Row("conv other", "64×64 on one channel, 4×512×512", large, (*FIRST, "opencv", "scipy"), (AHEAD,))
+    yield Row("conv other", "127×127 on one channel, 2048²", huge, ("opencv", "scipy"), (AHEAD,))
+
+
 def calls() -> Iterator[Row]:
     for op in ("max", "avg"):
         case = Case(op, (1, 1, 4, 4), (2, 2))
@@ -230,5 +279,6 @@ def package() -> Iterator[Row]:
 
 
 def rows() -> list[Row]:
-    makers = (forward, vjp, windows, images, dtypes, smooth, options, calls, memory, threads, package)
+    networks = (forward, vjp, windows, images, dtypes, smooth, conv, conv_vjp, conv_other)
+    makers = (*networks, options, calls, memory, threads, package)
     return [row for maker in makers for row in maker()]

@@ -17,8 +17,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import cenote as cn
+from conv_work import Conv
 from measure import Others, Work, copy_of, measure
-from peers import PEERS, cenote, checked, disagreement
+from peers import cenote, checked, disagreement, peer
 from processes import import_time, peak_memory, wheel_size
 from report import Result, judge, line, load, save, summary, tables, with_tables
 from rows import SECTIONS, THREADS, Row, rows
@@ -53,14 +54,14 @@ def timed(row: Row, rounds: int, budget: float) -> Result:
     for name in row.peers:
         why: str | None
         try:
-            peer = PEERS[name](case, x, g)
-            found = peer.read(peer.run())
-            why = disagreement(case, expected, found, peer.rounds)
+            other = peer(name, case, x, g)
+            found = other.read(other.run())
+            why = disagreement(case, expected, found, other.rounds)
             del found
         except Exception as error:  # whatever a peer raises, it is not the end of the others
             why = failure(error)
         if why is None:
-            candidates[name] = peer.run
+            candidates[name] = other.run
         else:
             refused[name] = why
     del expected
@@ -72,7 +73,8 @@ def timed(row: Row, rounds: int, budget: float) -> Result:
         candidates["copy"] = copy_of(case.bytes_moved)
     times = measure(candidates, rounds, budget)
     mine, copy = times.pop("cenote"), times.pop("copy", None)
-    return Result(row.section, row.name, row.mean, mine, times, copy, refused)
+    flops = case.flops if isinstance(case, Conv) else None
+    return Result(row.section, row.name, row.mean, mine, times, copy, refused, flops=flops)
 
 
 def result_of(row: Row, rounds: int, budget: float) -> Result:

@@ -22,6 +22,8 @@ import peers
 import processes
 import report
 import run
+from candidates import Candidate
+from conv_work import Conv
 from report import Result, Verdict
 from rows import SECTIONS, Goal, Row, rows
 from work import Case
@@ -72,10 +74,10 @@ def test_other_work_is_found_out() -> None:
 
 
 def test_a_peer_that_does_other_work_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(case: Case, x: Any, g: Any = None) -> peers.Candidate:
-        return peers.Candidate(lambda: cn.min_pool(x, case.window))
+    def wrong(case: Case, x: Any, g: Any = None) -> Candidate:
+        return Candidate(lambda: cn.min_pool(x, case.window))
 
-    def broken(case: Case, x: Any, g: Any = None) -> peers.Candidate:
+    def broken(case: Case, x: Any, g: Any = None) -> Candidate:
         raise RuntimeError("not for uint16\nand more")
 
     monkeypatch.setitem(peers.PEERS, "scipy", wrong)
@@ -108,6 +110,9 @@ def test_every_goal_has_its_rows() -> None:
         "images": {"ahead", "copy"},
         "dtypes": {"ratio per byte"},
         "smooth": {"ahead"},
+        "conv": {"ahead", "ahead of torch"},
+        "conv vjp": {"ahead"},
+        "conv other": {"ahead"},
         "options": {"ratio"},
         "calls": {"ahead"},
         "memory": {"memory"},
@@ -119,7 +124,7 @@ def test_every_goal_has_its_rows() -> None:
     assert {row.case.dtype for row in ROWS if row.section == "dtypes" and row.case} == floats | integers
 
 
-@pytest.mark.parametrize("section", ["forward", "vjp", "smooth"])
+@pytest.mark.parametrize("section", ["forward", "vjp", "smooth", "conv", "conv vjp"])
 def test_every_row_is_there_in_both_layouts(section: str) -> None:
     cases = [row.case for row in ROWS if row.section == section and row.case]
     first, last = ({replace(c, layout="") for c in cases if c.layout == layout} for layout in ("first", "last"))
@@ -129,7 +134,7 @@ def test_every_row_is_there_in_both_layouts(section: str) -> None:
 @pytest.mark.parametrize("row", [row for row in ROWS if row.section == "options"], ids=lambda row: row.name)
 def test_the_plain_case_has_as_many_outputs(row: Row) -> None:
     assert row.case is not None
-    assert row.base is not None
+    assert isinstance(row.base, Case)
     assert math.prod(row.case.output_shape) == math.prod(row.base.output_shape)
     assert row.case != row.base
     plain = replace(row.base, shape=(), padding=0, stride=None)
@@ -137,9 +142,12 @@ def test_the_plain_case_has_as_many_outputs(row: Row) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.op}-{case.window}-{case.dtype}-{case.layout}")
-def test_less_data_and_the_same_call(case: Case) -> None:
+def test_less_data_and_the_same_call(case: Case | Conv) -> None:
     small = case.small()
-    assert replace(small, shape=case.shape) == case
+    whole = replace(small, shape=case.shape)
+    assert (
+        replace(whole, filters=case.filters) if isinstance(whole, Conv) and isinstance(case, Conv) else whole
+    ) == case
     assert math.prod(small.shape) <= 3**2 * 65**2
     for axis, step in zip(case.spatial, case.steps, strict=True):
         assert (case.shape[axis] - small.shape[axis]) % step == 0
@@ -152,8 +160,10 @@ def test_less_data_and_the_same_call(case: Case) -> None:
     arrays = found.read(found.run())
     if case.mode != "backward":
         moved = x.nbytes + sum(array.nbytes for array in arrays) + (small.output_bytes if case.mode == "vjp" else 0)
+        moved += small.weights().nbytes if isinstance(small, Conv) else 0
         assert moved == small.bytes_moved
         assert arrays[0].dtype == small.output_dtype
+        assert arrays[0].shape == small.output_shape
 
 
 def test_nan_are_as_many_as_asked_for() -> None:
@@ -215,12 +225,12 @@ def test_a_copy_moves_half_of_the_bytes_each_way(monkeypatch: pytest.MonkeyPatch
 def test_peak_memory_is_what_lies_above_arguments_and_results(monkeypatch: pytest.MonkeyPatch) -> None:
     extra = 48 * 2**20
 
-    def wasteful(case: Case, x: Any, g: Any = None) -> peers.Candidate:
+    def wasteful(case: Case, x: Any, g: Any = None) -> Candidate:
         def work() -> Any:
             np.ones(extra, np.uint8)
             return np.ones(2**24, np.uint8)
 
-        return peers.Candidate(work)
+        return Candidate(work)
 
     monkeypatch.setattr(processes, "cenote", wasteful)
     before = cn.get_num_threads()
@@ -261,6 +271,9 @@ def test_goals_are_judged() -> None:
     assert not judged(Goal("ratio", 1.5), cenote=3.1, others={"base": 2.0}).met
     assert judged(Goal("speedup", 1.8), cenote=1.0, others={"one thread": 1.9}).met
     assert not judged(Goal("speedup", 1.8), cenote=1.0, others={"one thread": 1.7}).met
+    beside_one = judged(Goal("ahead of torch", 1.3), cenote=2.0, others={"torch": 3.0, "jax": 1.0})
+    assert (beside_one.value, report.words(beside_one)) == (1.5, "1.50× torch, ≥ 1.3: met")
+    assert not judged(Goal("ahead of torch", 1.3), cenote=2.0, others={"jax": 9.0}).met
     assert judged(Goal("memory", 2.0), cenote=1.9).met
     assert not judged(Goal("import", 50.0), cenote=51.0).met
     wide, single = (Case("max", (4, 4), (2, 2), dtype=dtype) for dtype in ("float64", "float32"))
@@ -275,14 +288,16 @@ def some_results() -> list[Result]:
         Result("vjp", "two, channels first", "vjp", 1.0, {"torch": 6.0}),
         Result("calls", "three", None, 0.004, {"torch": 0.003}),
         Result("windows", "four", None, 2.0, {"base": 1.0}),
+        Result("conv", "five, channels last", "conv", 2.0, {"torch": 3.0}, flops=380_000_000),
+        Result("conv vjp", "six, channels last", "conv vjp", 1.0, {"torch": 0.5}, flops=250_000_000),
     ]
 
 
 def test_means() -> None:
     found = report.means(some_results())
     assert list(found) == list(report.MEANS)
-    assert [value for value, _, _ in found.values()] == pytest.approx([1.0, 4.0, 6.0])
-    assert [count for _, _, count in found.values()] == [2, 1, 1]
+    assert [value for value, _, _ in found.values()] == pytest.approx([1.0, 4.0, 6.0, 1.5, 0.5])
+    assert [count for _, _, count in found.values()] == [2, 1, 1, 1, 1]
 
 
 def test_the_summary_says_what_was_missed() -> None:
@@ -336,6 +351,9 @@ def test_tables_show_losses_as_losses() -> None:
     assert "over 1 rows: 6.00×." in text
     assert "Other processes took up to 30% of the CPUs meanwhile." in text
     assert "four" not in text
+    assert "| work | cenote | GFLOP/s | the others take |\n|---|---:|---:|---|" in text
+    assert "| five, channels last | 2.00 ms | 190 | torch 1.50× |" in text
+    assert "| six, channels last | 1.00 ms | 250 | **torch 0.500×, behind** |" in text
 
 
 def test_the_readme_has_the_figures_of_record() -> None:

@@ -325,26 +325,27 @@ inline void windows_spread(const Pass<C>& p, Source<C> in, Target<C> out, Span w
     const Axis& a = *p.axis;
     const int64_t stride = a.spread_stride, run = p.run, all = whole.end - whole.begin;
     const bool woven = stride == 2 && run == 1;
-    T* even = buffer;
+    const T* even = nullptr;
     for (int64_t phase = 0; phase < least(stride, all); ++phase) {
         const int64_t c = whole.begin + phase;
         const int64_t from = p.j0 + c + a.spread_low, last = from / stride;  // the last output that sees cell c
         const int64_t taps = from % stride < a.spread_taps ? (a.spread_taps - 1 - from % stride) / stride + 1 : 0;
         const int64_t count = (whole.end - c + stride - 1) / stride;
         for (int64_t t = 0; t < taps; ++t) p.rows[t] = ahead<C>(in, (last - taps + 1 + t - p.c0) * run);
+        // One output is as good where it lies.
+        const T* joined = taps == 1 ? p.rows[0].v : buffer;
+        if (taps != 1) join_rows<C>({buffer, nullptr}, p.rows, 0, taps, taps, count * run, p.weight);
         T* to = out.v + c * run;
-        join_rows<C>({buffer, nullptr}, p.rows, 0, taps, taps, count * run, p.weight);
-        if (woven) {
-            if (phase == 0) {
-                buffer += count;
-            } else {
-                weave(out.v + whole.begin, even, buffer, count);
-                if (all % 2) out.v[whole.end - 1] = even[count];
-            }
+        if (woven && phase == 0) {
+            even = joined;
+            buffer += count;
+        } else if (woven) {
+            weave(out.v + whole.begin, even, joined, count);
+            if (all % 2) out.v[whole.end - 1] = even[count];
         } else if (run == 1) {
-            for (int64_t i = 0; i < count; ++i) to[i * stride] = buffer[i];
+            for (int64_t i = 0; i < count; ++i) to[i * stride] = joined[i];
         } else {
-            for (int64_t i = 0; i < count; ++i) copy_row(to + i * stride * run, buffer + i * run, run);
+            for (int64_t i = 0; i < count; ++i) copy_row(to + i * stride * run, joined + i * run, run);
         }
     }
     if (woven && all == 1) out.v[whole.begin] = even[0];
