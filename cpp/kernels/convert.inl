@@ -59,7 +59,13 @@ inline T from_storage(Bool value) {
 }
 template <class T, class S>
 inline T from_storage(S value) {
-    return static_cast<T>(value);
+    if constexpr (__is_same(T, double) && __is_same(S, uint64_t)) {
+        // Two exact halves and one rounding: the same number, and there are instructions for vectors of it.
+        return static_cast<double>(static_cast<uint32_t>(value >> 32)) * 0x1p32 +
+               static_cast<double>(static_cast<uint32_t>(value));
+    } else {
+        return static_cast<T>(value);
+    }
 }
 
 // Which dtype is computed in which: itself, or something wider.

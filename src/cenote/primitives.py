@@ -147,8 +147,13 @@ def select(
 
 def offset_dtype(geometry: Geometry) -> DType:
     """The least type for an offset in the window; its largest value says that there is no winner."""
-    cells = math.prod(len(axis.live) for axis in geometry.axes)
-    return np.dtype(np.uint8 if cells <= 255 else np.uint16 if cells <= 65535 else np.uint32)
+    found = geometry.made.get("offsets")
+    if found is None:
+        cells = math.prod(len(axis.live) for axis in geometry.axes)
+        found = geometry.made["offsets"] = np.dtype(
+            np.uint8 if cells <= 255 else np.uint16 if cells <= 65535 else np.uint32
+        )
+    return found  # type: ignore[return-value]
 
 
 def winners(x: Array, geometry: Geometry, largest: bool, omit: bool) -> tuple[Array, Array]:
