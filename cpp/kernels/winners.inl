@@ -45,8 +45,8 @@ inline Along windows_along(const Job& job, const Box& b, int q, Arena* arena) {
         along.none[j] = false;
         if (j >= whole.begin && j < whole.end) continue;
         const Span real = real_taps(a, b.j0[q] + j);
-        along.lead[j] = real.begin * job.weight[q];
         along.none[j] = real.begin == real.end;
+        along.lead[j] = along.none[j] ? 0 : real.begin * job.weight[q];  // of nothing there is no first tap
         along.cut[along.cuts++] = j;
     }
     return along;
