@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 from cenote.dialects import d2l, flax, nabla, torchlean
+from messages import check_message, failure_of, places, read_table
 
 NAMES: dict[str, Any] = {
     "np": np,
@@ -31,48 +31,17 @@ NAMES: dict[str, Any] = {
 }
 
 
-def read_table() -> dict[str, str]:
-    """call → last line of the traceback"""
-    text = Path(__file__).with_name("dialect_errors.txt").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    calls, results = lines[::2], lines[1::2]
-    assert all(call.startswith(">>> ") for call in calls)
-    return {call.removeprefix(">>> "): result for call, result in zip(calls, results, strict=True)}
-
-
-TABLE = read_table()
-
-
-def failure_of(call: str) -> Exception:
-    try:
-        value = eval(call, dict(NAMES))
-    except Exception as failure:
-        return failure
-    raise AssertionError(f"{call} is no error: {value!r}")
+TABLE = read_table("dialect_errors.txt")
 
 
 @pytest.mark.parametrize(("call", "expected"), TABLE.items(), ids=TABLE)
 def test_the_message_to_the_letter(call: str, expected: str) -> None:
-    failure = failure_of(call)
-    assert type(failure) in (TypeError, ValueError)
-    assert f"{type(failure).__name__}: {failure}" == expected
-    assert failure.__suppress_context__, "the user reads one traceback, not two"
-
-
-def places(failure: BaseException | None) -> Iterator[tuple[str, int]]:
-    """Where it was raised, and where what it took the place of was."""
-    while failure is not None:
-        trace = failure.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        if trace is not None:
-            yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
-        failure = failure.__context__
+    check_message(failure_of(call, NAMES), expected)
 
 
 @pytest.mark.parametrize("name", ["_common", "d2l", "flax", "nabla", "torchlean"])
 def test_every_raise_is_in_the_table(name: str) -> None:
-    reached = {place for call in TABLE for place in places(failure_of(call))}
+    reached = {place for call in TABLE for place in places(failure_of(call, NAMES))}
     path = Path(str(importlib.import_module(f"cenote.dialects.{name}").__file__))
     source = path.read_text(encoding="utf-8")
     raises = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Raise)]

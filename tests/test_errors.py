@@ -18,6 +18,7 @@ import pytest
 
 import cenote as cn
 from cenote import _core, arrays, errors, runtime
+from messages import check_message, failure_of, read_table
 
 PACKAGE = Path(errors.__file__).parent
 # The demonstration talks to a terminal, not to a caller; errors.py only passes on what was raised elsewhere.
@@ -63,42 +64,16 @@ NAMES = {name: getattr(cn, name) for name in cn.__all__} | {
 }
 
 
-def read_table() -> list[tuple[str, str]]:
-    """(call, last line of the traceback) of every case."""
-    text = Path(__file__).with_name("errors.txt").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    calls, results = lines[::2], lines[1::2]
-    assert all(call.startswith(">>> ") for call in calls)
-    assert all(re.match(r"(Type|Value)Error: ", result) for result in results)
-    return [(call.removeprefix(">>> "), result) for call, result in zip(calls, results, strict=True)]
+TABLE = read_table("errors.txt")
 
 
-CASES = read_table()
-
-
-def failure_of(call: str) -> Exception:
-    try:
-        value = eval(call, dict(NAMES))
-    except Exception as failure:
-        return failure
-    raise AssertionError(f"{call} is no error: {value!r}")
-
-
-@pytest.mark.parametrize(("call", "expected"), CASES, ids=[call for call, _ in CASES])
+@pytest.mark.parametrize(("call", "expected"), TABLE.items(), ids=TABLE)
 def test_the_message_to_the_letter(call: str, expected: str) -> None:
-    failure = failure_of(call)
-    assert type(failure) in (TypeError, ValueError)  # the user never sees the internal kinds
-    assert f"{type(failure).__name__}: {failure}" == expected
-    assert failure.__suppress_context__, "the user reads one traceback, not two"
-
-
-def test_no_call_is_listed_twice() -> None:
-    calls = [call for call, _ in CASES]
-    assert len(set(calls)) == len(calls)
+    check_message(failure_of(call, NAMES), expected)
 
 
 def test_messages_name_the_call_and_an_argument() -> None:
-    for call, expected in CASES:
+    for call, expected in TABLE.items():
         function = call.partition("(")[0]
         _, named, cause = expected.split(": ", 2)
         assert named == function
@@ -139,7 +114,7 @@ def fail_to_start(monkeypatch: pytest.MonkeyPatch) -> ImportError:
 
 
 def test_every_raise_is_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    reached = {origin(failure_of(call)) for call, _ in CASES} | {origin(fail_to_start(monkeypatch))}
+    reached = {origin(failure_of(call, NAMES)) for call in TABLE} | {origin(fail_to_start(monkeypatch))}
     raises = all_raises()
     assert len(raises) > 30  # the search itself works
     missing = [
