@@ -22,6 +22,10 @@ namespace cenote {
 
 namespace baseline {
 TaskFn find_kernel(const Job& job);
+void wide_sum(const Job& job, int64_t task, Arena* arena);
+}
+namespace small_baseline {
+TaskFn find_small(const Job& job);
 }
 namespace conv_baseline {
 const ConvKernels* find_conv(DType work);
@@ -29,6 +33,10 @@ const ConvKernels* find_conv(DType work);
 #if defined(CENOTE_HAS_AVX2)
 namespace avx2 {
 TaskFn find_kernel(const Job& job);
+void wide_sum(const Job& job, int64_t task, Arena* arena);
+}
+namespace small_avx2 {
+TaskFn find_small(const Job& job);
 }
 namespace conv_avx2 {
 const ConvKernels* find_conv(DType work);
@@ -37,6 +45,10 @@ const ConvKernels* find_conv(DType work);
 #if defined(CENOTE_HAS_AVX512)
 namespace avx512 {
 TaskFn find_kernel(const Job& job);
+void wide_sum(const Job& job, int64_t task, Arena* arena);
+}
+namespace small_avx512 {
+TaskFn find_small(const Job& job);
 }
 namespace conv_avx512 {
 const ConvKernels* find_conv(DType work);
@@ -45,6 +57,10 @@ const ConvKernels* find_conv(DType work);
 #if defined(CENOTE_HAS_NEON)
 namespace neon {
 TaskFn find_kernel(const Job& job);
+void wide_sum(const Job& job, int64_t task, Arena* arena);
+}
+namespace small_neon {
+TaskFn find_small(const Job& job);
 }
 namespace conv_neon {
 const ConvKernels* find_conv(DType work);

@@ -122,7 +122,7 @@ void scatter(const Request& request, int64_t bytes) {
     job.tile[0] = most(1, threads == 1 ? outermost.n : most(ceil_div(outermost.n, wanted), 2 * outermost.k));
     if (!cuts) job.tile[0] = most(1, outermost.n);
     job.tiles[0] = most(1, ceil_div(outermost.n, job.tile[0]));
-    planned.second = level_in_use().find_kernel(job);
+    planned.second = find_kernel(job);
     parallel_for(
         batch * job.tiles[0], threads,
         [](const void* context, int64_t task, Arena* arena) {

@@ -286,6 +286,12 @@ bool run_in_two_steps(const Request& r) {
 
 }  // namespace
 
+TaskFn find_kernel(const Job& job) {
+    const Level& level = level_in_use();
+    const TaskFn small = level.find_small(job);
+    return small ? small : level.find_kernel(job);
+}
+
 int threads_for(int64_t cells) { return static_cast<int>(least(num_threads(), most(1, cells / grain_cells))); }
 
 void set_limits(int64_t bytes_per_tile, int64_t cells_per_thread) {
@@ -302,7 +308,7 @@ void run(const Request& r) {
     const int threads = threads_for(cells);
     choose_tiles(job, batch, threads, cells);
     if (job.tasks < threads && run_in_two_steps(r)) return;
-    planned.second = level_in_use().find_kernel(job);
+    planned.second = find_kernel(job);
     parallel_for(job.tasks, threads, &run_task, &planned);
 }
 

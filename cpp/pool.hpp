@@ -20,6 +20,9 @@ struct Request : Operation {
 // when the result is empty.
 bool lay_out(const Request& request, Job& job, int64_t& batch);
 
+// The kernel of a job on the level in use.
+TaskFn find_kernel(const Job& job);
+
 // How many threads so much work is worth.
 int threads_for(int64_t cells);
 

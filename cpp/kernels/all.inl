@@ -45,7 +45,11 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "scatter.inl"
 
+#include "moderate.inl"
+
 #include "single.inl"
+
+#include "divide.inl"
 
 #include "total.inl"
 
@@ -70,11 +74,13 @@ TaskFn pick_kernel(const Job& job) {
 
 }  // namespace
 
+void wide_sum(const Job& job, int64_t task, Arena* arena) { wide_sum_tile(job, task, arena); }
+
 TaskFn find_kernel(const Job& job) {
     if (job.scatters) return job.work == DType::f32 ? scatter_kernel<float>(job) : scatter_kernel<double>(job);
     if (job.reduce == Reduce::max) return pick_kernel<true>(job);
     if (job.reduce == Reduce::min) return pick_kernel<false>(job);
-    if (job.prepare == Prepare::exponential || job.prepare == Prepare::power) return &wide_sum_tile;
+    if (job.prepare == Prepare::exponential || job.prepare == Prepare::power) return &wide_sum;
     const bool average = job.finish == Finish::average;
     switch (job.work) {
         case DType::f32: return job.omit ? &sum_tile<SumValid<float>, float> : &sum_tile<Sum<float>, float>;

@@ -222,3 +222,9 @@ struct WideSum {
         return {splat<V>(0.0), splat<V>(nowhere)};
     }
 };
+
+// Whether a cell holds the extreme of its cells too, and whether its second plane is a mere flag.
+template <class C>
+constexpr bool has_top = requires(typename C::template Reg<typename C::T> r) { r.top; };
+template <class C>
+constexpr bool is_flagged = requires { C::flagged; };

@@ -7,38 +7,61 @@ struct Brain {  // bfloat16
     uint16_t bits;
 };
 
-inline float to_float(uint32_t bits) { return load<float>(&bits); }
-inline uint32_t to_bits(float value) { return load<uint32_t>(&value); }
+// Every other one of them, as the low and the high halves of words: no shuffle is needed to tell them apart.
+struct EvenBrain : Brain {};
+struct OddBrain : Brain {};
 
-inline float widen(Half h) {
-    const uint32_t magnitude = h.bits & 0x7fffu;
-    // Moved into place, the exponent is 112 too small; multiplying mends it for subnormal numbers too.
-    uint32_t bits = to_bits(to_float(magnitude << 13) * 0x1p112f);
-    bits |= magnitude >= 0x7c00u ? 0x7f800000u : 0u;  // infinity and NaN
-    return to_float(bits | static_cast<uint32_t>(h.bits & 0x8000u) << 16);
+// The same for vectors and single numbers: V holds floats, and W their bits.
+template <class V>
+using BitsOf = typename Beside<V, uint32_t>::type;
+template <class V>
+inline BitsOf<V> to_bits(V v) {
+    return load<BitsOf<V>>(&v);
+}
+template <class V>
+inline V to_float(BitsOf<V> bits) {
+    return load<V>(&bits);
 }
 
-inline float widen(Brain b) { return to_float(static_cast<uint32_t>(b.bits) << 16); }
+template <class V, class W = BitsOf<V>>
+inline V widen_half(W half) {
+    const W magnitude = half & 0x7fffu;
+    // Moved into place, the exponent is 112 too small; multiplying mends it for subnormal numbers too.
+    const W bits = to_bits(V(to_float<V>(magnitude << 13) * 0x1p112f));
+    const W special = magnitude >= 0x7c00u ? splat<W>(0x7f800000u) : splat<W>(0u);  // infinity and NaN
+    return to_float<V>(bits | special | (half & 0x8000u) << 16);
+}
+
+template <class V, class W = BitsOf<V>>
+inline V widen_brain(W brain) {
+    return to_float<V>(brain << 16);
+}
 
 // To nearest, ties to even.
-inline Half to_half(float value) {
-    const uint32_t bits = to_bits(value), magnitude = bits & 0x7fffffffu;
-    const uint32_t normal = (magnitude + 0xfffu + (magnitude >> 13 & 1u) - 0x38000000u) >> 13;
+template <class V, class W = BitsOf<V>>
+inline W narrow_to_half(V value) {
+    const W bits = to_bits(value), magnitude = bits & 0x7fffffffu;
+    const W normal = (magnitude + 0xfffu + (magnitude >> 13 & 1u) - 0x38000000u) >> 13;
     // Adding 0.5 leaves a subnormal result in the low bits, rounded by the addition itself.
-    const uint32_t tiny = to_bits(to_float(magnitude) + 0.5f) - 0x3f000000u;
-    const uint32_t nan = 0x7e00u | (magnitude >> 13 & 0x3ffu);
-    uint32_t out = magnitude < 0x38800000u ? tiny : normal;
-    out = magnitude >= 0x47800000u ? 0x7c00u : out;
+    const W tiny = to_bits(V(to_float<V>(magnitude) + 0.5f)) - 0x3f000000u;
+    const W nan = 0x7e00u | (magnitude >> 13 & 0x3ffu);
+    W out = magnitude < 0x38800000u ? tiny : normal;
+    out = magnitude >= 0x47800000u ? splat<W>(0x7c00u) : out;
     out = magnitude > 0x7f800000u ? nan : out;
-    return {static_cast<uint16_t>(out | (bits >> 16 & 0x8000u))};
+    return out | (bits >> 16 & 0x8000u);
 }
 
-inline Brain to_brain(float value) {
-    const uint32_t bits = to_bits(value);
-    const uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
-    const uint32_t nan = bits >> 16 | 0x40u;
-    return {static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded)};
+template <class V, class W = BitsOf<V>>
+inline W narrow_to_brain(V value) {
+    const W bits = to_bits(value);
+    const W rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+    return (bits & 0x7fffffffu) > 0x7f800000u ? W(bits >> 16 | 0x40u) : rounded;
 }
+
+inline float widen(Half h) { return widen_half<float>(uint32_t{h.bits}); }
+inline float widen(Brain b) { return widen_brain<float>(uint32_t{b.bits}); }
+inline Half to_half(float value) { return {static_cast<uint16_t>(narrow_to_half(value))}; }
+inline Brain to_brain(float value) { return {static_cast<uint16_t>(narrow_to_brain(value))}; }
 
 // A nonzero byte is true.
 struct Bool {
@@ -93,34 +116,67 @@ inline S swapped(S value) {
     }
 }
 
+// Lanes of the work dtype from memory that holds S in one piece.
+template <class S, class L>
+inline typename L::V read(const char* p) {
+    using V = typename L::V;
+    const S* from = reinterpret_cast<const S*>(p);
+    if constexpr (!IsVector<V>::value) {
+        return from_storage<V>(load<S>(from));
+    } else if constexpr (__is_same(S, EvenBrain) || __is_same(S, OddBrain)) {
+        const auto words = load<BitsOf<V>>(p);
+        return to_float<V>(__is_same(S, EvenBrain) ? words << 16 : words & 0xffff0000u);
+    } else if constexpr (__is_same(S, Half) || __is_same(S, Brain)) {
 #if defined(__F16C__)
-// Eight at a time by the instruction for it; how many were done. The same bits as widen() and to_half().
-inline int64_t load_halves(float* out, const char* in, int64_t n) {
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 2 * i))));
-    return i;
-}
-inline int64_t store_halves(char* out, const float* in, int64_t n) {
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 2 * i), _mm256_cvtps_ph(_mm256_loadu_ps(in + i), 0));
-    return i;
-}
-#else
-inline int64_t load_halves(float*, const char*, int64_t) { return 0; }
-inline int64_t store_halves(char*, const float*, int64_t) { return 0; }
+        if constexpr (__is_same(S, Half) && L::count == 8)
+            return (V)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 #endif
+        const auto bits = __builtin_convertvector(load<typename VecOf<uint16_t, 2 * L::count>::type>(from), BitsOf<V>);
+        if constexpr (__is_same(S, Half))
+            return widen_half<V>(bits);
+        else
+            return widen_brain<V>(bits);
+    } else if constexpr (__is_same(S, typename L::Element)) {
+        return load<V>(from);
+    } else {
+        return __builtin_convertvector(load<typename VecOf<S, L::count * sizeof(S)>::type>(from), V);
+    }
+}
+
+// Lanes of float to memory that holds half of their bits.
+template <class R, class L>
+inline void write_half(char* p, typename L::V v) {
+    BitsOf<typename L::V> bits;
+    if constexpr (__is_same(R, Half)) {
+#if defined(__F16C__)
+        if constexpr (L::count == 8) {
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph((__m256)v, 0));
+            return;
+        }
+#endif
+        bits = narrow_to_half(v);
+    } else {
+        bits = narrow_to_brain(v);
+    }
+    if constexpr (L::count == 1) {
+        store(p, static_cast<uint16_t>(bits));
+    } else {
+        store(p, __builtin_convertvector(bits, typename VecOf<uint16_t, 2 * L::count>::type));
+    }
+}
 
 template <class S, class T>
 inline void load_row_of(T* out, const char* in, int64_t stride, int64_t n, bool swap) {
     if constexpr (!widens<S, T>())
         return;
     else if (stride == static_cast<int64_t>(sizeof(S)) && !swap) {
-        int64_t i = 0;
-        if constexpr (__is_same(S, Half) && __is_same(T, float)) i = load_halves(out, in, n);
-        for (; i < n; ++i)
-            out[i] = from_storage<T>(load<S>(reinterpret_cast<const S*>(in + i * static_cast<int64_t>(sizeof(S)))));
+        constexpr int64_t size = sizeof(S);
+        if constexpr ((__is_same(S, Half) || __is_same(S, Brain)) && __is_same(T, float)) {
+            for_lanes<float>(n, [&](auto lane, int64_t i) { store(out + i, read<S, decltype(lane)>(in + i * size)); });
+        } else {
+            for (int64_t i = 0; i < n; ++i)
+                out[i] = from_storage<T>(load<S>(reinterpret_cast<const S*>(in + i * size)));
+        }
     } else {
         for (int64_t i = 0; i < n; ++i) {
             S value = load<S>(reinterpret_cast<const S*>(in + i * stride));
@@ -153,12 +209,14 @@ CENOTE_ONCE void load_row(DType from, T* out, const char* in, int64_t stride, in
 // Results are narrowed back to what they came from.
 template <class S, class T>
 inline void store_row_of(char* out, const T* in, int64_t n) {
-    if constexpr (!widens<S, T>() && !(sizeof(S) == 8 && sizeof(T) == 8))
+    if constexpr (!widens<S, T>() && !(sizeof(S) == 8 && sizeof(T) == 8)) {
         return;
-    else {
-        int64_t i = 0;
-        if constexpr (__is_same(S, Half) && __is_same(T, float)) i = store_halves(out, in, n);
-        for (; i < n; ++i) {
+    } else if constexpr ((__is_same(S, Half) || __is_same(S, Brain)) && __is_same(T, float)) {
+        for_lanes<float>(n, [&](auto lane, int64_t i) {
+            write_half<S, decltype(lane)>(out + 2 * i, load<typename decltype(lane)::V>(in + i));
+        });
+    } else {
+        for (int64_t i = 0; i < n; ++i) {
             S value;
             if constexpr (__is_same(S, Half)) {
                 value = to_half(static_cast<float>(in[i]));

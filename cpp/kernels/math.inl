@@ -106,3 +106,107 @@ inline V log_parts(V f, V e) {
     const V whole = q + e;
     return whole * 6.93147180369123816490e-01 + (log_mantissa(m) + whole * 1.90821492927058770002e-10);
 }
+
+// --------------------------------------------------------------------------------------- in single precision
+//
+// Smooth maxima and norms need not have the same bits on every level, so that products and sums may be fused.
+
+template <class V>
+inline V multiply_add(V a, V b, V c) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#endif
+#if defined(__FMA__)
+    if constexpr (sizeof(V) == 32) return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+    if constexpr (sizeof(V) == 16) return (V)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
+    if constexpr (!IsVector<V>::value) return __builtin_fmaf(a, b, c);
+#endif
+    return a * b + c;
+}
+
+// The square root of floats that are not negative.
+template <class V>
+inline V square_root(V v) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) return (V)_mm512_sqrt_ps((__m512)v);
+#endif
+#if defined(__AVX__)
+    if constexpr (sizeof(V) == 32) return (V)_mm256_sqrt_ps((__m256)v);
+#endif
+#if defined(__SSE__)
+    if constexpr (sizeof(V) == 16) return (V)__builtin_ia32_sqrtps(v);
+#endif
+    if constexpr (IsVector<V>::value) {
+        for (int k = 0; k < static_cast<int>(sizeof(V) / 4); ++k) v[k] = __builtin_sqrtf(v[k]);
+        return v;
+    } else {
+        return __builtin_sqrtf(v);
+    }
+}
+
+// The cube root of a positive normal float, by way of its inverse: two steps of third order from a guess made of its
+// bits, and one of Newton's for the root. No division. Within a unit in the last place where products are fused.
+template <class V>
+CENOTE_INLINE inline V cube_root(V v) {
+    using I = typename Beside<V, int32_t>::type;
+    I bits;
+    __builtin_memcpy(&bits, &v, sizeof(V));
+    if constexpr (IsVector<V>::value)  // minus a third of the bits, by a float: the guess needs no more
+        bits = __builtin_convertvector(V(1420470955.0f - __builtin_convertvector(bits, V) * (1.0f / 3)), I);
+    else
+        bits = static_cast<int32_t>(1420470955.0f - static_cast<float>(bits) * (1.0f / 3));
+    V y;
+    __builtin_memcpy(&y, &bits, sizeof(V));
+    for (int i = 0; i < 2; ++i) {
+        const V h = multiply_add(V(-v), V(y * y * y), splat<V>(1.0f));
+        y = multiply_add(V(y * h), multiply_add(h, splat<V>(2.0f / 9), splat<V>(1.0f / 3)), y);
+    }
+    const V square = y * y, root = v * square;
+    return multiply_add(multiply_add(V(root * root), root, V(-v)), V(square * (-1.0f / 3)), root);
+}
+
+// exp(t) for |t| <= 40.
+template <class V>
+inline V exp_single(V t) {
+    using I = typename Beside<V, int32_t>::type;
+    const V shifted = multiply_add(t, splat<V>(1.44269504f), splat<V>(12582912.0f));  // 1.5·2^23: the whole number is in the low bits
+    const V e = shifted - 12582912.0f;
+    const V r = multiply_add(e, splat<V>(-1.428606765330187e-06f), V(t - e * 0.693145751953125f));
+    V p = splat<V>(1.9841270e-04f);
+    p = multiply_add(p, r, splat<V>(1.3888889e-03f));
+    p = multiply_add(p, r, splat<V>(8.3333333e-03f));
+    p = multiply_add(p, r, splat<V>(4.1666667e-02f));
+    p = multiply_add(p, r, splat<V>(1.6666667e-01f));
+    p = multiply_add(p, r, splat<V>(0.5f));
+    const V f = multiply_add(V(p * r), r, r) + 1.0f;
+    I bits, whole;
+    __builtin_memcpy(&bits, &f, sizeof(V));
+    __builtin_memcpy(&whole, &shifted, sizeof(V));
+    bits += (whole - 0x4b400000) * (1 << 23);
+    V out;
+    __builtin_memcpy(&out, &bits, sizeof(V));
+    return out;
+}
+
+// log(v) for a positive normal v.
+template <class V>
+inline V log_single(V v) {
+    using I = typename Beside<V, int32_t>::type;
+    I bits;
+    __builtin_memcpy(&bits, &v, sizeof(V));
+    const I whole = (bits - 0x3f3504f3) >> 23;  // sqrt(1/2)
+    const I mantissa = bits - whole * (1 << 23);
+    V m;
+    __builtin_memcpy(&m, &mantissa, sizeof(V));
+    V e;
+    if constexpr (IsVector<V>::value)
+        e = __builtin_convertvector(whole, V);
+    else
+        e = static_cast<float>(whole);
+    const V s = (m - 1.0f) / (m + 1.0f), z = s * s;
+    V p = splat<V>(1.0f / 9);
+    p = multiply_add(p, z, splat<V>(1.0f / 7));
+    p = multiply_add(p, z, splat<V>(1.0f / 5));
+    p = multiply_add(p, z, splat<V>(1.0f / 3));
+    return e * 0.693145751953125f + (s * 2.0f + (s * (z * (p * 2.0f)) + e * 1.428606765330187e-06f));
+}

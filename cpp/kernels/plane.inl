@@ -22,20 +22,20 @@ template <class S, class T>
 inline void take_row(T* out, const char* in, int64_t n) {
     if constexpr (__is_same(S, T)) {
         __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
+    } else if constexpr (__is_same(S, Half) || __is_same(S, Brain)) {
+        load_row_of<S>(out, in, sizeof(S), n, false);
     } else {
-        int64_t i = 0;
-        if constexpr (__is_same(S, Half)) i = load_halves(out, in, n);
-        for (; i < n; ++i) out[i] = taken<S, T>(load<S>(reinterpret_cast<const S*>(in) + i));
+        for (int64_t i = 0; i < n; ++i) out[i] = taken<S, T>(load<S>(reinterpret_cast<const S*>(in) + i));
     }
 }
 template <class S, class T>
 inline void give_row(char* out, const T* in, int64_t n) {
     if constexpr (__is_same(S, T)) {
         __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
+    } else if constexpr (__is_same(S, Half) || __is_same(S, Brain)) {
+        store_row_of<S>(out, in, n);
     } else {
-        int64_t i = 0;
-        if constexpr (__is_same(S, Half)) i = store_halves(out, in, n);
-        for (; i < n; ++i) store(reinterpret_cast<S*>(out) + i, given<S, T>(in[i]));
+        for (int64_t i = 0; i < n; ++i) store(reinterpret_cast<S*>(out) + i, given<S, T>(in[i]));
     }
 }
 

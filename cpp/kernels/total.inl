@@ -24,40 +24,18 @@ inline Counts count_cells(const Job& job, const Box& b, Arena* arena) {
     return c;
 }
 
-// f(v) for every element, and one NaN for all: that of x86 has its sign set, those of others have not.
+// f(v) for every element, and one NaN for all.
 template <class T, class F>
 inline void map_row(T* row, int64_t n, F f) {
     for_lanes<T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        const V v = f(load<V>(row + i), lane, i);
-        if constexpr (Limits<T>::has_nan)
-            store(row + i, v == v ? v : splat<V>(Limits<T>::nan));
-        else
-            store(row + i, v);
+        store(row + i, quiet<T>(V(f(load<V>(row + i), lane, i))));
     });
-}
-
-// Counts as numbers: fewer than 2^31 of them, or 2^63.
-template <class V, class U>
-inline V numbers(const U* counts) {
-    if constexpr (!IsVector<V>::value) {
-        return static_cast<V>(*counts);
-    } else if constexpr (sizeof(V{}[0]) == 4) {
-        return __builtin_convertvector(load<typename Beside<V, int32_t>::type>(counts), V);
-    } else {
-        return __builtin_convertvector(load<typename Beside<V, int64_t>::type>(counts), V);
-    }
 }
 
 template <class T>
 inline void quiet_row(T* row, int64_t n) {
     if constexpr (Limits<T>::has_nan) map_row(row, n, [](auto v, auto, int64_t) { return v; });
-}
-
-// Whether a quotient by `by` is the same in T as in double, rounded once: wherever the divisor is a T.
-template <class T>
-inline bool divides_in(double by) {
-    return static_cast<double>(static_cast<T>(by)) == by;
 }
 
 template <class T>
@@ -66,14 +44,11 @@ inline void divide_row(T* row, int64_t n, double by) {
         for (int64_t i = 0; i < n; ++i) row[i] = static_cast<T>(static_cast<double>(row[i]) / by);
         return quiet_row(row, n);
     }
-    const T same = static_cast<T>(by), inverse = T{1} / same;
-    const Unsigned<T> bits = load<Unsigned<T>>(&same);
-    constexpr Unsigned<T> mantissa = (Unsigned<T>{1} << (sizeof(T) == 4 ? 23 : 52)) - 1;
-    const bool power_of_two = (bits & mantissa) == 0 && inverse * same == T{1} && by > 1e-30 && by < 1e30;
-    if (power_of_two)
-        map_row(row, n, [&](auto v, auto, int64_t) { return v * inverse; });
+    const Division<T> d = division<T>(by);
+    if (d.exact)
+        map_row(row, n, [&](auto v, auto, int64_t) { return v * d.inverse; });
     else
-        map_row(row, n, [&](auto v, auto, int64_t) { return v / same; });
+        map_row(row, n, [&](auto v, auto, int64_t) { return v / d.divisor; });
 }
 
 // What each window of a row is divided by: `outer` times its count along the row; where NaN is left out, with the cells
@@ -110,7 +85,7 @@ inline void divide_each(T* row, int64_t n, const Divisors<T>& by, const U* valid
         V d = by.along ? V(load<V>(by.along + i) * outer) : splat<V>(outer);
         if (valid) {
             const V real = by.along ? V(load<V>(by.real_along + i) * real_outer) : splat<V>(real_outer);
-            d = d - real + numbers<V>(valid + i);
+            d = d - real + as_number<V>(load<typename Beside<V, Unsigned<T>>::type>(valid + i));
         }
         return v / d;
     });

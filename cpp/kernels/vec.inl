@@ -3,6 +3,9 @@
 // Every kernel is written once as a function of a lane type V, which is either a vector of T or a plain T:
 // the tail of a row runs the same code as its body, so that no lane, tail or length can mean anything else.
 
+// For what a hot loop calls: a call for each vector would cost more than the vector.
+#define CENOTE_INLINE __attribute__((always_inline))
+
 template <class T, int Bytes>
 struct VecOf {
     typedef T type __attribute__((vector_size(Bytes)));
@@ -11,12 +14,14 @@ struct VecOf {
 template <class T, int Bytes>
 struct Lane {
     using V = typename VecOf<T, Bytes>::type;
+    using Element = T;
     static constexpr int count = Bytes / sizeof(T);
 };
 
 template <class T>
 struct Lane<T, 0> {  // one element
     using V = T;
+    using Element = T;
     static constexpr int count = 1;
 };
 
@@ -170,6 +175,19 @@ struct MakeSeq<0, I...> {
     using type = Seq<I...>;
 };
 
+// f(0) … f(count-1): without a loop if the number is known when this is compiled; Count = 0: it is not.
+template <class F, int... I>
+CENOTE_INLINE inline void each_of(F f, Seq<I...>) {
+    (f(int64_t{I}), ...);
+}
+template <int Count, class F>
+CENOTE_INLINE inline void each(int64_t count, F f) {
+    if constexpr (Count > 0)
+        each_of(f, typename MakeSeq<Count>::type{});
+    else
+        for (int64_t i = 0; i < count; ++i) f(i);
+}
+
 // The even (Which = 0) or odd (1) elements of a and b, in an order that costs one instruction: by lanes of 16
 // bytes, those of a and those of b side by side. settle() then gives them the order that they had, once for a result
 // instead of once for each operand.
@@ -200,4 +218,35 @@ inline void interleave(V a, V b, V& low, V& high, Seq<I...>) {
     constexpr int n = sizeof...(I);
     low = __builtin_shufflevector(a, b, (I % 2 * n + I / 2)...);
     high = __builtin_shufflevector(a, b, (I % 2 * n + I / 2 + n / 2)...);
+}
+
+// Lanes of 64 bits from narrow integers. What GCC makes of a conversion of vectors takes twice the instructions.
+template <class V, class T>
+inline V widened(const T* p) {
+#if defined(__AVX2__)
+    if constexpr (sizeof(V) == 32 && sizeof(T) <= 4 && sizeof(T) >= 2) {
+        __m128i held;
+        if constexpr (sizeof(T) == 4)
+            held = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+        else
+            held = _mm_cvtepi16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+        if constexpr (__is_same(V, typename VecOf<double, 32>::type))
+            return (V)_mm256_cvtepi32_pd(held);
+        else
+            return (V)_mm256_cvtepi32_epi64(held);
+    }
+#endif
+    V v;
+    for (int k = 0; k < static_cast<int>(sizeof(V) / 8); ++k) v[k] = static_cast<__typeof__(v[0] + v[0])>(p[k]);
+    return v;
+}
+
+// 0, 1, 2, …
+template <class V, int... I>
+inline V counting_of(Seq<I...>) {
+    return V{I...};
+}
+template <class V>
+inline V counting() {
+    return counting_of<V>(typename MakeSeq<sizeof(V) / 8>::type{});
 }

@@ -1,0 +1,356 @@
+// Tiles of small windows: max and min, with winners or without, sums and averages, norms and smooth maxima.
+
+// Whether nests can do a job.
+inline bool can_be_nested(const Job& job) {
+    const bool lanes = rows_are_lanes(job), summed = job.reduce == Reduce::sum;
+    const bool two_planes = job.winners || job.prepare == Prepare::power || (summed && job.omit);
+    const int last = job.rank - 1;
+    if (job.swap || (lanes ? job.lane_stride : job.x_stride[last]) != size_of(job.in)) return false;
+    int64_t cells = 1, axes = 0;
+    for (int q = 0; q < job.rank; ++q) {
+        const Axis& a = job.axis[q];
+        if (job.physical_padding && job.real_n[q] != a.n) return false;
+        // Axes in another order than in the window are another order of cells.
+        if (a.starts || job.pass[summed ? q : last - q] != q) return false;
+        // Where windows share most of their cells, two passes join fewer (max 3×3 s1 over 64 lanes: 100 µs, and 180 so).
+        // Two planes are the other way round: indices, 15 ms against 5.
+        if (!two_planes && a.k > a.s + 1) return false;
+        if (!lanes && q == last) {
+            if (a.s > 2 || (!two_planes && a.s == 1) || a.k < 2 || a.k > 3) return false;
+            if (a.s == 2 && a.d > 1 && (two_planes || (job.work != DType::f32 && job.work != DType::f64))) return false;
+            // Short rows would be gone through one by one.
+            if (a.o * size_of(job.work) < kVectorBytes + size_of(job.work)) return false;
+            continue;
+        }
+        axes += a.k > 1;
+        if (summed && (a.k > 3 || axes > 3)) return false;
+        cells *= a.k;
+        if (cells > kNestCells) return false;
+    }
+    return !lanes || (job.lane_tile * size_of(job.work) >= 64 && cells > 1);
+}
+
+// rows(Along) for the way in which the windows of a job lie: what can_be_nested() lets through, and no more than that is
+// compiled.
+template <class C, class F>
+inline void as_they_lie(const Job& job, F rows) {
+    const Axis& a = job.axis[job.rank - 1];
+    if (rows_are_lanes(job)) return rows(Along<0>{});
+    if constexpr (C::two_planes) {
+        if (a.s == 1) return a.k == 2 ? rows(Along<2, 1>{}) : rows(Along<3, 1>{});
+    } else if constexpr (Limits<typename C::T>::has_nan) {
+        if (a.d > 1) return a.k == 2 ? rows(Along<2, 2, true>{}) : rows(Along<3, 2, true>{});
+    }
+    a.k == 2 ? rows(Along<2, 2>{}) : rows(Along<3, 2>{});
+}
+
+// ----------------------------------------------------------------------------------------------- max and min
+
+template <class R, class L>
+CENOTE_INLINE inline void write(char* p, typename L::V v) {
+    if constexpr (__is_same(R, Half) || __is_same(R, Brain))
+        write_half<R, L>(p, v);
+    else
+        store(reinterpret_cast<R*>(p), v);
+}
+
+template <class C, class S>
+void pick_at_once(const Job& job, int64_t task, Arena*) {
+    constexpr int64_t size = sizeof(S);
+    const Box b = locate(job, task);
+    const Line line = line_of(job, b, Weights{});
+    as_they_lie<C>(job, [&]<class A>(A) {
+        for_nests(
+            job, b, Weights{},
+            [&](const int64_t*, const char* first, const Nest& nest, int64_t y) {
+                char* out = job.y + y * size;
+                row_at_once<C, S, A>(line, first, nest, [&](auto lane, int64_t i, auto joined) CENOTE_INLINE {
+                    write<S, decltype(lane)>(out + i * size, joined.v);
+                });
+            },
+            [&](const int64_t*, int64_t y) {
+                for (int64_t i = 0; i < line.n; ++i)
+                    write<S, Lane<typename C::T, 0>>(job.y + (y + i) * size, C::absent());
+            });
+    });
+}
+
+// Numbers in the window, as bytes.
+template <class L, class W>
+CENOTE_INLINE inline void write_bytes(uint8_t* p, W w) {
+    if constexpr (L::count == 1) {
+        *p = static_cast<uint8_t>(w);
+    } else if constexpr (sizeof(typename L::Element) == 4 && sizeof(W) == 32) {
+        using Bytes = typename VecOf<uint8_t, 32>::type;
+        const Bytes all = (Bytes)w, low = __builtin_shufflevector(all, all, 0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                                                  16, 20, 24, 28, 16, 16, 16, 16, 16, 16, 16, 16, 16,
+                                                                  16, 16, 16);
+        const W together = __builtin_shufflevector((W)low, (W)low, 0, 4, 0, 0, 0, 0, 0, 0);
+        __builtin_memcpy(p, &together, 8);
+    } else {
+        for (int k = 0; k < L::count; ++k) p[k] = static_cast<uint8_t>(w[k]);
+    }
+}
+
+// Flat indices: base, base + step, … and the winners' distances.
+template <class L, class W>
+CENOTE_INLINE inline void write_indices(int64_t* p, W w, int64_t base, int64_t step) {
+    if constexpr (L::count == 1) {
+        *p = base + static_cast<int64_t>(w);
+    } else {
+        using Words = typename VecOf<int64_t, kVectorBytes>::type;
+        constexpr int some = Lane<int64_t, kVectorBytes>::count;
+        const Words first = step * counting<Words>() + base;
+        if constexpr (sizeof(w[0]) == 8) {
+            store(p, first + (Words)w);
+        } else {
+            int32_t held[L::count];  // below 2^31
+            store(held, w);
+            for (int k = 0; k < L::count; k += some) store(p + k, first + k * step + widened<Words>(held + k));
+        }
+    }
+}
+
+// O is uint8_t for numbers in the window, int64_t for flat indices.
+template <class C, class S, class O>
+void pick_where_at_once(const Job& job, int64_t task, Arena*) {
+    using One = Lane<typename C::T, 0>;
+    constexpr int64_t size = sizeof(S);
+    constexpr bool flat = sizeof(O) == 8;
+    const O nobody = static_cast<O>(~O{0});
+    const Box b = locate(job, task);
+    const int depth = row_depth(job), last = job.rank - 1;
+    Weights weights{};
+    for (int q = 0; q < job.rank; ++q) weights.of[q] = flat ? job.axis[q].d * job.plane[q] : job.weight[q];
+    const Line line = line_of(job, b, weights);
+    const int64_t step = rows_are_lanes(job) ? 0 : job.axis[last].s * job.plane[last];
+    as_they_lie<C>(job, [&]<class A>(A) {
+        for_nests(
+            job, b, weights,
+            [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
+                char* out = job.y + y * size;
+                O* winners = static_cast<O*>(job.winners) + y;
+                int64_t base = A::k ? first_cell(*line.axis, line.j0) * job.plane[last] : 0;
+                for (int q = 0; q < depth; ++q) base += first_cell(job.axis[q], j[q]) * job.plane[q];
+                row_at_once<C, S, A>(line, first, nest, [&](auto lane, int64_t i, auto joined) CENOTE_INLINE {
+                    using L = decltype(lane);
+                    write<S, L>(out + i * size, joined.v);
+                    if constexpr (flat)
+                        write_indices<L>(winners + i, joined.w, base + i * step, step);
+                    else
+                        write_bytes<L>(winners + i, joined.w);
+                    if constexpr (L::count == 1) {  // perhaps one without a cell
+                        const Span taps = A::k ? real_taps(*line.axis, line.j0 + i) : Span{0, 1};
+                        if (taps.begin == taps.end) winners[i] = nobody;
+                    }
+                });
+            },
+            [&](const int64_t*, int64_t y) {
+                for (int64_t i = 0; i < line.n; ++i) {
+                    write<S, One>(job.y + (y + i) * size, C::absent());
+                    static_cast<O*>(job.winners)[y + i] = nobody;
+                }
+            });
+    });
+    static_assert(sizeof(typename C::U) >= 4, "distances in the flat index need room");
+}
+
+// ------------------------------------------------------------------------------------------- sums and averages
+
+// Lanes of totals to results of type R, or halves of it (S), by way of `finish`.
+template <class R, class S, class L, class F>
+CENOTE_INLINE inline void write_total(char* p, typename L::V v, F finish) {
+    using T = typename L::Element;
+    if constexpr (__is_same(S, Half) || __is_same(S, Brain)) {
+        write_half<S, L>(p, finish(v));
+    } else if constexpr (__is_same(T, R)) {
+        store(reinterpret_cast<R*>(p), finish(v));
+    } else if constexpr (L::count == 1) {
+        store(reinterpret_cast<R*>(p), finish(static_cast<R>(v)));
+    } else {
+        constexpr int some = kVectorBytes / sizeof(R);
+        T held[L::count];
+        store(held, v);
+        for (int k = 0; k < L::count; k += some)
+            store(reinterpret_cast<R*>(p) + k, finish(widened<typename VecOf<R, kVectorBytes>::type>(held + k)));
+    }
+}
+
+// What the windows of a job are divided by.
+template <class R>
+struct Divisions {
+    const Job& job;
+    bool by_count;
+    double full;  // the cells of a whole window, but for those along its row
+    Division<R> whole;
+
+    Divisions(const Job& given, int along) : job(given) {
+        const bool average = job.finish == Finish::average;
+        by_count = average && !job.by_divisor;
+        full = 1;
+        for (int q = 0; q < row_depth(job); ++q) full *= static_cast<double>(job.axis[q].k);
+        whole = division<R>(!average ? 1.0 : by_count ? full * (along ? along : 1) : job.divisor);
+    }
+    double counted(int q, int64_t j) const {
+        const Span taps = job.include_pad ? padded_taps(job.axis[q], j) : real_taps(job.axis[q], j);
+        return static_cast<double>(taps.end - taps.begin);
+    }
+    double off_the_row(const int64_t* j) const {
+        double cells = 1;
+        for (int q = 0; q < row_depth(job); ++q) cells *= counted(q, j[q]);
+        return cells;
+    }
+};
+
+// S is the dtype of the cells, C::T that of the sums, R that of the results, which are written as S if it is a half.
+template <class C, class S, class R>
+void sum_at_once(const Job& job, int64_t task, Arena*) {
+    constexpr bool narrow = __is_same(S, Half) || __is_same(S, Brain);
+    constexpr int64_t size = narrow ? 2 : sizeof(R);
+    const Box b = locate(job, task);
+    const int last = job.rank - 1;
+    const Line line = line_of(job, b, Weights{});
+    as_they_lie<C>(job, [&]<class A>(A) {
+        const Divisions<R> divisions(job, A::k);
+        const bool by_count = divisions.by_count;
+        for_nests(
+            job, b, Weights{},
+            [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
+                char* out = job.y + y * size;
+                const double cells = nest.cut && by_count ? divisions.off_the_row(j) : divisions.full;
+                const Division<R> by =
+                    nest.cut && by_count ? division<R>(cells * (A::k ? A::k : 1)) : divisions.whole;
+                row_at_once<C, S, A>(line, first, nest, [&](auto lane, int64_t i, auto joined) CENOTE_INLINE {
+                    using L = decltype(lane);
+                    if constexpr (A::k != 0 && L::count == 1) {  // perhaps one that is cut along the row
+                        const Division<R> own =
+                            by_count ? division<R>(cells * divisions.counted(last, line.j0 + i)) : by;
+                        write_total<R, S, L>(out + i * size, joined.v, own);
+                    } else {
+                        write_total<R, S, L>(out + i * size, joined.v, by);
+                    }
+                });
+            },
+            [&](const int64_t* j, int64_t y) {
+                const double cells = by_count ? divisions.off_the_row(j) : 1;
+                for (int64_t i = 0; i < line.n; ++i) {
+                    const double along = A::k ? divisions.counted(last, line.j0 + i) : 1;
+                    write_total<R, S, Lane<R, 0>>(job.y + (y + i) * size, R{0},
+                                                  by_count ? division<R>(cells * along) : divisions.whole);
+                }
+            });
+    });
+}
+
+// NaN left out: a total is divided by the cells that are in it, and by those of the padding that count.
+template <class T>
+void valid_sum_at_once(const Job& job, int64_t task, Arena*) {
+    using C = SumValid<T>;
+    const Box b = locate(job, task);
+    const int last = job.rank - 1, depth = row_depth(job);
+    const Line line = line_of(job, b, Weights{});
+    const auto real = [&](int q, int64_t j) {
+        const Span taps = real_taps(job.axis[q], j);
+        return static_cast<double>(taps.end - taps.begin);
+    };
+    as_they_lie<C>(job, [&]<class A>(A) {
+        const Divisions<T> divisions(job, A::k);
+        for_nests(
+            job, b, Weights{},
+            [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
+                T* out = reinterpret_cast<T*>(job.y) + y;
+                double counted = divisions.full, there = divisions.full;
+                if (nest.cut && divisions.by_count) {
+                    counted = divisions.off_the_row(j);
+                    there = 1;
+                    for (int q = 0; q < depth; ++q) there *= real(q, j[q]);
+                }
+                const T more = static_cast<T>((counted - there) * (A::k ? A::k : 1));
+                row_at_once<C, T, A>(line, first, nest, [&](auto lane, int64_t i, auto joined) CENOTE_INLINE {
+                    using L = decltype(lane);
+                    using V = typename L::V;
+                    const V valid = as_number<V>(joined.w);
+                    V result = joined.v;
+                    if (divisions.by_count) {
+                        T padded = more;
+                        if constexpr (A::k != 0 && L::count == 1)  // perhaps one that is cut along the row
+                            padded = static_cast<T>(counted * divisions.counted(last, line.j0 + i) -
+                                                    there * real(last, line.j0 + i));
+                        result = result / (valid + padded);
+                    } else {
+                        result = divisions.whole(result);
+                    }
+                    store(out + i, quiet<T>(valid > T{0} ? result : splat<V>(Limits<T>::nan)));
+                });
+            },
+            [&](const int64_t*, int64_t y) {
+                for (int64_t i = 0; i < line.n; ++i) reinterpret_cast<T*>(job.y)[y + i] = Limits<T>::nan;
+            });
+    });
+}
+
+// ---------------------------------------------------------------------------------------------- the choice
+
+template <class T, class S, bool Largest, bool Omit>
+TaskFn pick_nests_of(const Job& job) {
+    if (!job.winners) return &pick_at_once<Pick<T, Largest, Omit>, S>;
+    if constexpr (Limits<T>::has_nan && !Omit) {
+        int64_t reach = 1;
+        for (int q = 0; q < job.rank; ++q) reach += job.axis[q].k * job.axis[q].d * job.plane[q];
+        if (job.report == Report::offset8) return &pick_where_at_once<PickAt<T, Largest, Omit>, S, uint8_t>;
+        if constexpr (sizeof(S) >= 4)
+            if (job.report == Report::index && reach < (int64_t{1} << 31))
+                return &pick_where_at_once<PickAt<T, Largest, Omit>, S, int64_t>;
+    }
+    return nullptr;
+}
+
+template <bool Largest>
+TaskFn pick_nests(const Job& job) {
+    if (job.out != job.in) return nullptr;
+    if (job.omit) {
+        switch (job.in) {
+            case DType::f32: return pick_nests_of<float, float, Largest, true>(job);
+            case DType::f64: return pick_nests_of<double, double, Largest, true>(job);
+            default: return nullptr;
+        }
+    }
+    switch (job.in) {
+        case DType::i8: return pick_nests_of<int8_t, int8_t, Largest, false>(job);
+        case DType::u8: return pick_nests_of<uint8_t, uint8_t, Largest, false>(job);
+        case DType::i16: return pick_nests_of<int16_t, int16_t, Largest, false>(job);
+        case DType::u16: return pick_nests_of<uint16_t, uint16_t, Largest, false>(job);
+        case DType::i32: return pick_nests_of<int32_t, int32_t, Largest, false>(job);
+        case DType::u32: return pick_nests_of<uint32_t, uint32_t, Largest, false>(job);
+        case DType::i64: return pick_nests_of<int64_t, int64_t, Largest, false>(job);
+        case DType::u64: return pick_nests_of<uint64_t, uint64_t, Largest, false>(job);
+        case DType::f16: return pick_nests_of<float, Half, Largest, false>(job);
+        case DType::bf16: return pick_nests_of<float, Brain, Largest, false>(job);
+        case DType::f32: return pick_nests_of<float, float, Largest, false>(job);
+        case DType::f64: return pick_nests_of<double, double, Largest, false>(job);
+        default: return nullptr;
+    }
+}
+
+inline TaskFn sum_nests(const Job& job) {
+    if (job.by_divisor && job.work == DType::f32 && !divides_in<float>(job.divisor)) return nullptr;
+    const bool as_it_is = job.out == job.in;
+    const bool narrow = job.out == DType::f64 && job.work == (size_of(job.in) == 1 ? DType::i16 : DType::i32);
+    if (job.omit) {
+        if (as_it_is && job.in == DType::f32) return &valid_sum_at_once<float>;
+        return as_it_is && job.in == DType::f64 ? &valid_sum_at_once<double> : nullptr;
+    }
+    switch (job.in) {
+        case DType::f16: return as_it_is ? &sum_at_once<Sum<float>, Half, float> : nullptr;
+        case DType::bf16: return as_it_is ? &sum_at_once<Sum<float>, Brain, float> : nullptr;
+        case DType::f32: return as_it_is ? &sum_at_once<Sum<float>, float, float> : nullptr;
+        case DType::f64: return as_it_is ? &sum_at_once<Sum<double>, double, double> : nullptr;
+        case DType::i32: return job.work == DType::f64 ? &sum_at_once<Sum<double>, int32_t, double> : nullptr;
+        case DType::u32: return job.work == DType::f64 ? &sum_at_once<Sum<double>, uint32_t, double> : nullptr;
+        case DType::i8: return narrow ? &sum_at_once<Sum<int16_t>, int8_t, double> : nullptr;
+        case DType::u8: return narrow ? &sum_at_once<Sum<int16_t>, uint8_t, double> : nullptr;
+        case DType::i16: return narrow ? &sum_at_once<Sum<int32_t>, int16_t, double> : nullptr;
+        case DType::u16: return narrow ? &sum_at_once<Sum<int32_t>, uint16_t, double> : nullptr;
+        default: return nullptr;
+    }
+}

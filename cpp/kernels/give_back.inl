@@ -1,0 +1,300 @@
+// The way back from small windows, seen from the cells: each is written once, with what its windows give it, and
+// nothing has to be zeroed or added to in memory. Values of winners, and transposes of sums.
+
+// The windows that see a cell: one or two along each axis, the last one of which is `last`.
+struct Seen {
+    int64_t last, count;
+};
+
+// Without dilation, and with a window of at most two strides.
+inline Seen windows_of_cell(const Axis& a, int64_t cell) {
+    const auto strides = [&](int64_t n) { return a.s == 2 ? n >> 1 : n / a.s; };  // a division costs as much as a row
+    const int64_t at = cell + a.low;
+    const int64_t last = least(a.o - 1, strides(at)), first = at < a.k ? 0 : strides(at - a.k) + 1;
+    return {last, most(0, last - first + 1)};
+}
+
+// Where the rows of values and winners begin that give something to a row of cells, in the windows' order.
+constexpr int64_t kGivers = 8;
+struct Givers {
+    int64_t count;
+    int64_t y[kGivers];   // their first element
+    int64_t id[kGivers];  // the number in the window that they know the cells by, at the first tap along the row
+};
+
+inline Givers givers_of(const Job& job, int depth, const int64_t* cell, const Seen* seen, int64_t y) {
+    Givers all{1, {y}, {0}};
+    for (int q = 0; q < depth; ++q) {
+        const Axis& a = job.axis[q];
+        const int64_t n = seen[q].count;
+        all.count *= n;
+        for (int64_t i = all.count - 1; i >= 0; --i) {  // from the end: in place
+            const int64_t j = seen[q].last - n + 1 + i % n;
+            all.y[i] = all.y[i / n] + j * job.y_stride[q];
+            all.id[i] = all.id[i / n] + (cell[q] + a.low - j * a.s) * job.weight[q];
+        }
+    }
+    return all;
+}
+
+// Winners in lanes as wide as the values.
+template <class W>
+inline W winners_at(const uint8_t* p) {
+    if constexpr (!IsVector<W>::value) {
+        return *p;
+    } else {
+#if defined(__AVX2__)
+        int64_t held = 0;
+        if constexpr (sizeof(W) == 32 && sizeof(W{}[0]) == 4) {
+            __builtin_memcpy(&held, p, 8);
+            return (W)_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(held));
+        }
+        if constexpr (sizeof(W) == 32 && sizeof(W{}[0]) == 8) {
+            __builtin_memcpy(&held, p, 4);
+            return (W)_mm256_cvtepu8_epi64(_mm_cvtsi64_si128(held));
+        }
+#endif
+        W w;
+        for (int k = 0; k < static_cast<int>(sizeof(W) / sizeof(w[0])); ++k) w[k] = p[k];
+        return w;
+    }
+}
+
+// The values of windows or lanes i … whose winner is number `id`, zero elsewhere.
+template <class L>
+CENOTE_INLINE inline typename L::V won(const typename L::Element* value, const uint8_t* winner, int64_t i, int64_t id) {
+    using T = typename L::Element;
+    using V = typename L::V;
+    using W = typename Beside<V, Unsigned<T>>::type;
+    return winners_at<W>(winner + i) == splat<W>(static_cast<Unsigned<T>>(id)) ? load<V>(value + i) : splat<V>(T{0});
+}
+
+template <class T>
+struct Giving {
+    const T* value[kGivers];
+    const uint8_t* winner[kGivers];
+    int64_t id[kGivers];
+};
+
+// The lanes of one cell. Count = 0: any number of givers.
+template <class T, int Count>
+inline void give_lanes(T* cells, const Giving<T>& from, int64_t count, int64_t n) {
+    for_lanes<T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        using L = decltype(lane);
+        auto all = splat<typename L::V>(T{0});
+        each<Count>(count, [&](int64_t e) CENOTE_INLINE {
+            all = all + won<L>(from.value[e], from.winner[e], i, from.id[e]);
+        });
+        store(cells + i, all);
+    });
+}
+
+// A row of cells of windows two apart, with K taps along the row. Cell 2m - low is seen by window m, and by the third
+// tap of the one before it; the next cell by window m alone.
+template <class T, int K, int Count>
+inline void give_row(T* cells, const Axis& a, int64_t weight, const Giving<T>& from, int64_t count) {
+    using L = Lane<T, kVectorBytes>;
+    using V = typename L::V;
+    constexpr int wide = L::count;
+    const auto one = [&](int64_t cell) {
+        const Seen seen = windows_of_cell(a, cell);
+        T all = 0;
+        for (int64_t e = 0; e < count; ++e)
+            for (int64_t j = seen.last - seen.count + 1; j <= seen.last; ++j)
+                all += won<Lane<T, 0>>(from.value[e], from.winner[e], j, from.id[e] + (cell + a.low - 2 * j) * weight);
+        cells[cell] = all;
+    };
+    const int64_t first = most(K == 3 ? 1 : 0, (a.low + 1) / 2), end = least(a.o, (a.n + a.low) / 2);
+    if (end - first < wide) {
+        for (int64_t c = 0; c < a.n; ++c) one(c);
+        return;
+    }
+    for (int64_t c = 0; c < 2 * first - a.low; ++c) one(c);
+    for (int64_t i = first; i < end; i += wide) {
+        const int64_t m = least(i, end - wide);
+        V even = splat<V>(T{0}), odd = even;
+        each<Count>(count, [&](int64_t e) CENOTE_INLINE {
+            const T* value = from.value[e];
+            const uint8_t* winner = from.winner[e];
+            if constexpr (K == 3) even = even + won<L>(value, winner, m - 1, from.id[e] + 2 * weight);
+            even = even + won<L>(value, winner, m, from.id[e]);
+            odd = odd + won<L>(value, winner, m, from.id[e] + weight);
+        });
+        V low, high;
+        interleave(even, odd, low, high, typename MakeSeq<wide>::type{});
+        store(cells + 2 * m - a.low, low);
+        store(cells + 2 * m - a.low + wide, high);
+    }
+    for (int64_t c = 2 * end - a.low; c < a.n; ++c) one(c);
+}
+
+// A row of cells with lanes.
+template <class T>
+inline void give_cells(T* cells, const Job& job, const Giving<T>& rows, int64_t count, int64_t begin, int64_t end) {
+    const int last = job.rank - 1;
+    const Axis& a = job.axis[last];
+    const int64_t step = job.y_stride[last], weight = job.weight[last], n = job.lanes;
+    for (int64_t c = begin; c < end; ++c) {
+        const Seen seen = windows_of_cell(a, c);
+        T* to = cells + c * n;
+        Giving<T> from;
+        int64_t all = 0;
+        for (int64_t e = 0; e < count; ++e) {
+            for (int64_t j = seen.last - seen.count + 1; j <= seen.last; ++j) {
+                from.value[all] = rows.value[e] + j * step;
+                from.winner[all] = rows.winner[e] + j * step;
+                from.id[all++] = rows.id[e] + (c + a.low - j * a.s) * weight;
+            }
+        }
+        if (all == 1)
+            give_lanes<T, 1>(to, from, 1, n);
+        else if (all == 2)
+            give_lanes<T, 2>(to, from, 2, n);
+        else if (all == 4)
+            give_lanes<T, 4>(to, from, 4, n);
+        else
+            give_lanes<T, 0>(to, from, all, n);
+    }
+}
+
+inline bool can_give_back(const Job& job) {
+    if (!job.direct || job.report != Report::offset8 || job.rank > 3) return false;
+    for (int q = 0; q < job.rank; ++q) {
+        const Axis& a = job.axis[q];
+        if (a.starts || a.d != 1 || a.k > 2 * a.s) return false;
+    }
+    const Axis& last = job.axis[job.rank - 1];
+    if (rows_are_lanes(job)) return job.lanes * size_of(job.work) >= 64;
+    return last.s == 2 && (last.k == 2 || last.k == 3);
+}
+
+// Task: an outer position and a slab of tile[0] cells of axis 0, or all of a row. x is written, see scatter_slab.
+template <class T>
+void give_back(const Job& job, int64_t task, Arena*) {
+    const int64_t slab = task % job.tiles[0];
+    task /= job.tiles[0];
+    char* x = const_cast<char*>(job.x);
+    int64_t y = 0;
+    for (int i = job.outer - 1; i >= 0; --i) {
+        x += task % job.outer_size[i] * job.outer_x[i];
+        y += task % job.outer_size[i] * job.outer_y[i];
+        task /= job.outer_size[i];
+    }
+    const bool lanes = rows_are_lanes(job);
+    const int last = job.rank - 1;
+    const int64_t weight = job.weight[last];
+    const int64_t begin = slab * job.tile[0];
+    int64_t extent[kMaxDims] = {}, cell[kMaxDims] = {};
+    for (int q = 0; q < job.rank; ++q) extent[q] = job.axis[q].n;
+    extent[0] = least(job.tile[0], job.axis[0].n - begin);
+    // Rows of cells: those of the last axis, each with its lanes if there are any.
+    const int rows = job.rank - 1;
+    const Axis& a = job.axis[last];
+    const int64_t along_begin = rows ? 0 : begin, along_end = rows ? a.n : begin + extent[0];
+    Seen seen[kMaxDims] = {};
+    for_rows(rows, extent, [&](const int64_t* at) {
+        char* row = x;
+        for (int q = 0; q < rows; ++q) {
+            cell[q] = at[q] + (q ? 0 : begin);
+            seen[q] = windows_of_cell(job.axis[q], cell[q]);
+            row += cell[q] * job.x_stride[q];
+        }
+        T* cells = reinterpret_cast<T*>(row);
+        const Givers givers = givers_of(job, rows, cell, seen, y);
+        Giving<T> from;
+        for (int64_t e = 0; e < givers.count; ++e) {
+            from.value[e] = reinterpret_cast<const T*>(job.y) + givers.y[e];
+            from.winner[e] = static_cast<const uint8_t*>(job.winners) + givers.y[e];
+            from.id[e] = givers.id[e];
+        }
+        if (lanes) {
+            give_cells(cells, job, from, givers.count, along_begin, along_end);
+        } else if (givers.count == 0) {
+            __builtin_memset(cells, 0, static_cast<size_t>(a.n) * sizeof(T));
+        } else if (a.k == 2) {
+            if (givers.count == 1) return give_row<T, 2, 1>(cells, a, weight, from, 1);
+            give_row<T, 2, 0>(cells, a, weight, from, givers.count);
+        } else {
+            if (givers.count == 1) return give_row<T, 3, 1>(cells, a, weight, from, 1);
+            if (givers.count == 2) return give_row<T, 3, 2>(cells, a, weight, from, 2);
+            give_row<T, 3, 0>(cells, a, weight, from, givers.count);
+        }
+    });
+}
+
+// ------------------------------------------------------------------- transposes of sums over windows that tile
+
+// Each cell is in one window at most: it gets the value of that one, and zero without one.
+inline bool can_repeat(const Job& job) {
+    if (job.prepare != Prepare::none || job.omit || job.swap || job.physical_padding || job.in != job.out) return false;
+    if (job.finish == Finish::average && (!job.by_divisor || (job.work == DType::f32 && !divides_in<float>(job.divisor))))
+        return false;
+    for (int q = 0; q < job.rank; ++q) {
+        const Axis& a = job.axis[q];
+        if (!a.spread_stride || a.spread_taps > a.spread_stride) return false;
+    }
+    const Axis& last = job.axis[job.rank - 1];
+    const int64_t size = size_of(job.in);
+    if (rows_are_lanes(job)) return job.lane_stride == size && job.lane_tile * size >= 64;
+    return job.x_stride[job.rank - 1] == size && last.spread_stride == 2 && last.spread_taps == 2;
+}
+
+// Cells 2m - low and 2m - low + 1 along a row are those of value m; n cells from cell j0 on.
+template <class T>
+inline void repeat_row(T* out, const T* value, const Axis& a, int64_t j0, int64_t n, const Division<T>& by) {
+    using V = typename Lane<T, kVectorBytes>::V;
+    constexpr int wide = Lane<T, kVectorBytes>::count;
+    const auto one = [&](int64_t i) { out[i] = by(a.lengths[j0 + i] ? value[a.starts[j0 + i]] : T{0}); };
+    const int64_t shift = a.spread_low + j0, begin = (shift + 1) / 2, end = least(a.n, (shift + n) / 2);
+    if (end - begin < wide) {
+        for (int64_t i = 0; i < n; ++i) one(i);
+        return;
+    }
+    for (int64_t i = 0; i < 2 * begin - shift; ++i) one(i);
+    for (int64_t i = begin; i < end; i += wide) {
+        const int64_t m = least(i, end - wide);
+        const V v = by(load<V>(value + m));
+        V low, high;
+        interleave(v, v, low, high, typename MakeSeq<wide>::type{});
+        store(out + 2 * m - shift, low);
+        store(out + 2 * m - shift + wide, high);
+    }
+    for (int64_t i = 2 * end - shift; i < n; ++i) one(i);
+}
+
+template <class T>
+void repeat_values(const Job& job, int64_t task, Arena*) {
+    const Box b = locate(job, task);
+    const int last = job.rank - 1;
+    const Axis& a = job.axis[last];
+    const Division<T> by = division<T>(job.finish == Finish::average ? job.divisor : 1.0);
+    const T none = by(T{0});
+    const int64_t x_step = job.x_stride[last] / static_cast<int64_t>(sizeof(T)), y_step = job.y_stride[last];
+    const auto fill = [&](T* out, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) out[i] = none;
+    };
+    for_rows(last, b.count, [&](const int64_t* at) {
+        const char* from = b.x;
+        T* out = reinterpret_cast<T*>(job.y) + b.y;
+        bool seen = true;
+        for (int q = 0; q < last; ++q) {
+            const int64_t j = b.j0[q] + at[q];
+            out += at[q] * job.y_stride[q];
+            seen &= job.axis[q].lengths[j] > 0;
+            from += job.axis[q].starts[j] * job.x_stride[q];
+        }
+        const T* value = reinterpret_cast<const T*>(from);
+        if (!rows_are_lanes(job)) return seen ? repeat_row(out, value, a, b.j0[last], b.count[last], by) : fill(out, b.count[last]);
+        for (int64_t c = 0; c < b.count[last]; ++c, out += y_step) {
+            const int64_t j = b.j0[last] + c;
+            if (!seen || a.lengths[j] == 0) {
+                fill(out, b.lanes);
+                continue;
+            }
+            const T* lanes = value + a.starts[j] * x_step;
+            for_lanes<T>(b.lanes, [&](auto lane, int64_t i) CENOTE_INLINE {
+                store(out + i, by(load<typename decltype(lane)::V>(lanes + i)));
+            });
+        }
+    });
+}

@@ -1,0 +1,346 @@
+// Small windows, all cells of which are joined in registers: nothing between the cells and the results goes through
+// memory. A row of results at a time: the lanes of one window, or windows one or two apart along the innermost axis.
+
+constexpr int64_t kNestCells = 16;
+
+// The real cells of a window, but for those along its row.
+struct Nest {
+    int64_t size[3];  // how many along each axis that has more than one, outermost first
+    int64_t count;
+    bool cut;                 // some cells are missing
+    int64_t at[kNestCells];   // bytes from the window's first cell, in row-major order
+    int64_t tap[kNestCells];  // what a winner is told by
+};
+
+// What winners are told by, for a tap of each axis: numbers in the window, or distances in the flat index.
+struct Weights {
+    int64_t of[kMaxDims];
+};
+
+inline Nest nest_of(const Job& job, int depth, const Span* taps, const Weights& weights) {
+    Nest nest{{1, 1, 1}, 1, false, {0}, {0}};
+    int axes = 0;
+    for (int q = 0; q < depth; ++q) {
+        const Axis& a = job.axis[q];
+        const int64_t n = taps[q].end - taps[q].begin;
+        nest.cut |= n < a.k;
+        if (a.k == 1 && n == 1) continue;
+        if (axes < 3) nest.size[axes] = n;
+        ++axes;
+        nest.count *= n;
+        for (int64_t i = nest.count - 1; i >= 0; --i) {  // from the end: in place
+            const int64_t t = taps[q].begin + i % n;
+            nest.at[i] = nest.at[i / n] + t * a.d * job.x_stride[q];
+            nest.tap[i] = nest.tap[i / n] + t * weights.of[q];
+        }
+    }
+    return nest;
+}
+
+// A nest whose size is known when this is compiled: A × B × D cells. A = 0: it is not.
+template <int A, int B, int D>
+struct Shape {
+    static constexpr int count = A * B * D;
+    static constexpr int a = A, b = B, d = D;
+};
+using AnyShape = Shape<0, 0, 0>;
+
+// Where the cells of a nest lie: in registers if their number is known.
+template <class N>
+struct Rows {
+    const char* p[N::count ? N::count : 1];
+    const char* first;
+    const Nest* nest;
+
+    Rows(const char* cell, const Nest& given) : first(cell), nest(&given) {
+        each<N::count>(0, [&](int64_t i) CENOTE_INLINE { p[i] = first + given.at[i]; });
+    }
+    const char* at(int64_t i) const { return N::count ? p[i] : first + nest->at[i]; }
+    int64_t count() const { return N::count ? N::count : nest->count; }
+    int64_t size(int axis) const {
+        constexpr int64_t known[] = {N::a, N::b, N::d};
+        return N::count ? known[axis] : nest->size[axis];
+    }
+};
+
+template <class C, class S, class L, class N>
+CENOTE_INLINE inline RegOf<C, typename L::V> nest_cell(const Rows<N>& rows, int64_t i, int64_t by) {
+    return C::tap(C::fresh(read<S, L>(rows.at(i) + by)), rows.nest->tap[i]);
+}
+
+// The cells of a window but for those along the row, `by` bytes further on, joined.
+template <class C, class S, class L, class N>
+CENOTE_INLINE inline RegOf<C, typename L::V> join_nest(const Rows<N>& rows, int64_t by) {
+    auto all = nest_cell<C, S, L>(rows, 0, by);
+    const auto add = [](auto& sum, auto more, bool first) CENOTE_INLINE { sum = first ? more : C::combine(sum, more); };
+    if constexpr (!C::summed) {
+        each<N::count>(rows.count(), [&](int64_t i) CENOTE_INLINE {
+            if (i) all = C::combine(all, nest_cell<C, S, L>(rows, i, by));
+        });
+    } else {  // up to three, a tree is a chain
+        each<N::d>(rows.size(2), [&](int64_t d) CENOTE_INLINE {
+            auto face = all;
+            each<N::b>(rows.size(1), [&](int64_t b) CENOTE_INLINE {
+                auto line = face;
+                each<N::a>(rows.size(0), [&](int64_t a) CENOTE_INLINE {
+                    add(line, nest_cell<C, S, L>(rows, (a * rows.size(1) + b) * rows.size(2) + d, by), a == 0);
+                });
+                add(face, line, b == 0);
+            });
+            add(all, face, d == 0);
+        });
+    }
+    return all;
+}
+
+// One window with the cells `taps` of its row, the first one of which would be at rows.first; none: C::empty.
+template <class C, class S, class N>
+inline RegOf<C, typename C::T> window_alone(const Rows<N>& rows, Span taps, int64_t distance, int64_t weight) {
+    using T = typename C::T;
+    using L = Lane<T, 0>;
+    auto all = C::template empty<T>();
+    bool first = true;
+    const auto add = [&](RegOf<C, T> more) {
+        all = first ? more : C::combine(all, more);
+        first = false;
+    };
+    if constexpr (C::summed) {
+        for (int64_t t = taps.begin; t < taps.end; ++t) add(join_nest<C, S, L>(rows, t * distance));
+    } else {
+        for (int64_t i = 0; i < rows.count(); ++i)
+            for (int64_t t = taps.begin; t < taps.end; ++t)
+                add(C::tap(nest_cell<C, S, L>(rows, i, t * distance), t * weight));
+    }
+    return all;
+}
+
+template <int Which, class C, class L>
+CENOTE_INLINE inline RegOf<C, typename L::V> alternate_cells(RegOf<C, typename L::V> a, RegOf<C, typename L::V> b) {
+    constexpr int bytes = sizeof(typename L::V);
+    auto out = a;
+    out.v = alternate<Which, typename C::T, bytes>(a.v, b.v);
+    if constexpr (is_flagged<C>)  // which of them does not matter
+        out.w = a.w | b.w;
+    else if constexpr (C::two_planes)
+        out.w = alternate<Which, typename C::U, bytes>(a.w, b.w);
+    if constexpr (has_top<C>) out.top = alternate<Which, typename C::T, bytes>(a.top, b.top);
+    return out;
+}
+
+// The windows of a tile along the innermost axis, or the lanes of one window.
+struct Line {
+    const Axis* axis;
+    int64_t j0, n;
+    Span whole;      // the windows that lack no cell of the row
+    int64_t weight;  // of a tap along it
+};
+
+inline Line line_of(const Job& job, const Box& b, const Weights& weights) {
+    const int last = job.rank - 1;
+    if (rows_are_lanes(job)) return {&job.axis[last], 0, b.lanes, {0, b.lanes}, 0};
+    return {&job.axis[last], b.j0[last], b.count[last], whole_windows(job.axis[last], b.j0[last], b.count[last]),
+            weights.of[last]};
+}
+
+// How the windows of a row lie: K cells each, Stride apart, or the lanes of one window (K = 0).
+template <int K, int Stride = 1, bool Dilated = false>
+struct Along {
+    static constexpr int k = K, stride = Stride;
+    static constexpr bool dilated = Dilated;
+};
+
+// As many windows as L has lanes, the first one `by` bytes on. Only their cells are read: a row may end where they do.
+// Of windows two cells apart, all but the first cells are odd ones of a row that starts just before them.
+template <class C, class S, class A, class L, class N>
+CENOTE_INLINE inline RegOf<C, typename L::V> side_by_side(const Rows<N>& rows, const Line& line, int64_t by) {
+    constexpr int64_t size = sizeof(S), next = L::count * size;
+    constexpr int bytes = sizeof(typename L::V);
+    constexpr bool told_apart = __is_same(S, Brain) || A::stride == 1;
+    const int64_t d = A::dilated || A::stride == 1 ? line.axis->d : 1;
+    const auto row = [&](auto part) CENOTE_INLINE {
+        if constexpr (A::stride == 1) {
+            auto all = part(S{}, by);
+            each<A::k>(A::k, [&](int64_t t) CENOTE_INLINE {
+                if (t) all = C::combine(all, C::tap(part(S{}, by + t * d * size), t * line.weight));
+            });
+            return all;
+        } else {
+            const auto odd = [&](int64_t t) CENOTE_INLINE {
+                const int64_t from = by + (t * d - 1) * size;
+                if constexpr (told_apart)
+                    return C::tap(part(OddBrain{}, from), t * line.weight);
+                else
+                    return C::tap(alternate_cells<1, C, L>(part(S{}, from), part(S{}, from + next)), t * line.weight);
+            };
+            RegOf<C, typename L::V> all;
+            if constexpr (told_apart) {
+                all = C::combine(part(EvenBrain{}, by), odd(1));
+            } else {
+                const auto a = part(S{}, by), b = part(S{}, by + next);
+                all = alternate_cells<0, C, L>(a, b);
+                if constexpr (A::dilated)
+                    all = C::combine(all, odd(1));
+                else
+                    all = C::combine(all, C::tap(alternate_cells<1, C, L>(a, b), line.weight));
+            }
+            if constexpr (A::k == 3) all = C::combine(all, odd(2));
+            return all;
+        }
+    };
+    RegOf<C, typename L::V> all;
+    if constexpr (C::summed) {  // along the row last
+        all = row([&](auto storage, int64_t from)
+                      CENOTE_INLINE { return join_nest<C, decltype(storage), L>(rows, from); });
+    } else {
+        const auto of_row = [&](int64_t i) CENOTE_INLINE {
+            return row([&](auto storage, int64_t from)
+                           CENOTE_INLINE { return nest_cell<C, decltype(storage), L>(rows, i, from); });
+        };
+        all = of_row(0);
+        each<N::count>(rows.count(), [&](int64_t i) CENOTE_INLINE {
+            if (i) all = C::combine(all, of_row(i));
+        });
+    }
+    if constexpr (!told_apart) {
+        all.v = settle<bytes>(all.v);
+        if constexpr (C::two_planes && !is_flagged<C>) all.w = settle<bytes>(all.w);
+        if constexpr (has_top<C>) all.top = settle<bytes>(all.top);
+    }
+    return all;
+}
+
+// A sum that lacks some cells: padded cells are +0.0, so that a total of zero is never -0.0.
+template <class C, class L>
+CENOTE_INLINE inline RegOf<C, typename L::V> mended(RegOf<C, typename L::V> joined, bool cut) {
+    if constexpr (C::summed)
+        if (cut) return C::combine(joined, C::template empty<typename L::V>());
+    return joined;
+}
+
+// Windows or lanes from … to-1 of a row, one by one: done(lane, i, joined).
+template <class C, class S, class A, class Done>
+CENOTE_ONCE void one_by_one_at_once(const Line& line, const char* first, const Nest& nest, Span some, Done done) {
+    using L = Lane<typename C::T, 0>;
+    constexpr int64_t size = sizeof(S);
+    const Axis& a = *line.axis;
+    for (int64_t i = some.begin; i < some.end; ++i) {
+        if constexpr (A::k == 0) {
+            const Rows<AnyShape> rows(first, nest);
+            done(L{}, i, mended<C, L>(join_nest<C, S, L>(rows, i * size), nest.cut));
+        } else {
+            const Span taps = real_taps(a, line.j0 + i);
+            const Rows<AnyShape> rows(first + first_cell(a, line.j0 + i) * size, nest);
+            const auto joined = window_alone<C, S>(rows, taps, a.d * size, line.weight);
+            done(L{}, i, mended<C, L>(joined, nest.cut || taps.end - taps.begin < a.k));
+        }
+    }
+}
+
+// The windows that lack no cell of the row, or all lanes, in whole vectors: at least one.
+template <class C, class S, class A, class N, class Done>
+CENOTE_INLINE inline void row_of_shape(const Line& line, const char* first, const Nest& nest, Done done) {
+    using L = Lane<typename C::T, kVectorBytes>;
+    constexpr int64_t size = sizeof(S);
+    const Rows<N> rows(A::k ? first + first_cell(*line.axis, line.j0) * size : first, nest);
+    for (int64_t i = line.whole.begin; i < line.whole.end; i += L::count) {
+        const int64_t k = least(i, line.whole.end - L::count);  // the last ones, some of them a second time
+        if constexpr (A::k == 0)
+            done(L{}, k, mended<C, L>(join_nest<C, S, L>(rows, k * size), nest.cut));
+        else
+            done(L{}, k, mended<C, L>(side_by_side<C, S, A, L>(rows, line, A::stride * k * size), nest.cut));
+    }
+}
+
+// One row of results: done(lane, i, joined) for all windows or lanes i. `first` is the first lane of the window, or where
+// cell 0 of the row lies.
+template <class C, class S, class A, class Done>
+inline void row_at_once(const Line& line, const char* first, const Nest& nest, Done done) {
+    constexpr int k = A::k;
+    const auto alone = [&](int64_t begin, int64_t end) {
+        if (begin < end) one_by_one_at_once<C, S, A>(line, first, nest, {begin, end}, done);
+    };
+    if (line.whole.end - line.whole.begin < Lane<typename C::T, kVectorBytes>::count) return alone(0, line.n);
+    alone(0, line.whole.begin);
+    alone(line.whole.end, line.n);
+    // The usual shapes are compiled on their own.
+    const auto as = [&]<class N>(N) CENOTE_INLINE { row_of_shape<C, S, A, N>(line, first, nest, done); };
+    const auto is = [&](int64_t x, int64_t y, int64_t z) {
+        return !nest.cut && nest.size[0] == x && nest.size[1] == y && nest.size[2] == z;
+    };
+    if constexpr (!A::dilated) {
+        if constexpr (k == 0) {
+            if (is(2, 2, 1)) return as(Shape<2, 2, 1>{});
+            if constexpr (__is_same(typename C::T, float)) {
+                if (is(3, 3, 1)) return as(Shape<3, 3, 1>{});
+                if (is(2, 2, 2)) return as(Shape<2, 2, 2>{});
+                if (is(3, 1, 1)) return as(Shape<3, 1, 1>{});
+            }
+        } else {
+            if (is(k, 1, 1)) return as(Shape<k, 1, 1>{});
+            if constexpr (__is_same(typename C::T, float)) {
+                if (is(1, 1, 1)) return as(Shape<1, 1, 1>{});
+                if constexpr (k == 2)
+                    if (is(2, 2, 1)) return as(Shape<2, 2, 1>{});
+            }
+        }
+    }
+    as(AnyShape{});
+}
+
+// What is done with a row of results: its windows on the axes before it, where it starts in x, its cells off the row, none
+// or some of them, and its first element in y. Called through a pointer, so that the walk is compiled once.
+using RowFn = void (*)(const void* context, const int64_t* j, const char* first, const Nest& nest, int64_t y);
+
+CENOTE_ONCE void walk_nests(const Job& job, const Box& b, const Weights& weights, RowFn row, const void* context) {
+    const int depth = row_depth(job), inner = depth - 1;
+    Span taps[kMaxDims] = {};
+    int64_t j[kMaxDims] = {};
+    for (int q = 0; q < depth; ++q) taps[q] = {0, job.axis[q].k};
+    const Nest whole = nest_of(job, depth, taps, weights);
+    if (depth == 0) return row(context, j, b.x, whole, b.y);
+    const Axis& a = job.axis[inner];
+    const Span sound = whole_windows(a, b.j0[inner], b.count[inner]);
+    for_rows(inner, b.count, [&](const int64_t* at) {
+        const char* x = b.x + first_cell(a, b.j0[inner]) * job.x_stride[inner];
+        int64_t y = b.y;
+        bool cut = false;
+        for (int q = 0; q < inner; ++q) {
+            j[q] = b.j0[q] + at[q];
+            taps[q] = real_taps(job.axis[q], j[q]);
+            cut |= taps[q].end - taps[q].begin < job.axis[q].k;
+            x += first_cell(job.axis[q], j[q]) * job.x_stride[q];
+            y += at[q] * job.y_stride[q];
+        }
+        for (int64_t i = 0; i < b.count[inner]; ++i) {
+            j[inner] = b.j0[inner] + i;
+            if (!cut && i >= sound.begin && i < sound.end) {
+                row(context, j, x, whole, y);
+            } else {
+                taps[inner] = real_taps(a, j[inner]);
+                row(context, j, x, nest_of(job, depth, taps, weights), y);
+            }
+            x += a.s * job.x_stride[inner];
+            y += job.y_stride[inner];
+        }
+    });
+}
+
+// f(j, first, nest, y) for every row of results that has a cell, empty(j, y) for the others.
+template <class F, class E>
+inline void for_nests(const Job& job, const Box& b, const Weights& weights, F f, E empty) {
+    struct Both {
+        F& f;
+        E& empty;
+    };
+    const Both both{f, empty};
+    walk_nests(
+        job, b, weights,
+        [](const void* context, const int64_t* j, const char* first, const Nest& nest, int64_t y) {
+            const Both& both = *static_cast<const Both*>(context);
+            if (nest.count)
+                both.f(j, first, nest, y);
+            else
+                both.empty(j, y);
+        },
+        &both);
+}

@@ -1,0 +1,121 @@
+// Norms and smooth maxima of small windows, in single precision. A tile with a cell that is not moderate is computed
+// again the long way, which gives the same bits for all windows without such a cell.
+
+// A sum of squares or cubes; w: some cell is not moderate.
+template <int Power>
+struct PowerSum {
+    using T = float;
+    using U = uint32_t;
+    static constexpr bool two_planes = true, summed = true, flagged = true;
+
+    template <class V>
+    struct Reg {
+        V v;
+        typename Beside<V, U>::type w;
+    };
+    template <class V>
+    static Reg<V> fresh(V cell) {
+        using W = typename Beside<V, U>::type;
+        const V size = to_float<V>(to_bits(cell) & 0x7fffffffu), square = size * size;
+        const auto moderate = (size == 0.0f) | ((size >= kSingleLeast) & (size <= kSingleMost));
+        return {Power == 2 ? square : V(square * size), moderate ? splat<W>(0u) : splat<W>(~0u)};
+    }
+    template <class V>
+    static Reg<V> tap(Reg<V> r, int64_t) {
+        return r;
+    }
+    template <class V>
+    static Reg<V> combine(Reg<V> a, Reg<V> b) {
+        return {a.v + b.v, a.w | b.w};
+    }
+    template <class V>
+    static Reg<V> empty() {
+        return {splat<V>(0.0f), splat<typename Beside<V, U>::type>(0u)};
+    }
+};
+
+// The same with the largest cell: of a smooth maximum with β = 1 (Power = 0), or of cubes, whose root need not stay above it.
+template <int Power>
+struct ToppedSum {
+    using T = float;
+    using U = uint32_t;
+    static constexpr bool two_planes = true, summed = true, flagged = true;
+
+    template <class V>
+    struct Reg {
+        V v, top;
+        typename Beside<V, U>::type w;
+    };
+
+    template <class V>
+    static Reg<V> fresh(V cell) {
+        using W = typename Beside<V, U>::type;
+        if constexpr (Power == 0) {
+            const auto moderate = (cell >= -kSingleExponent) & (cell <= kSingleExponent);
+            const V safe = moderate ? cell : splat<V>(0.0f);
+            return {exp_single(safe), cell, moderate ? splat<W>(0u) : splat<W>(~0u)};
+        } else {
+            const auto power = PowerSum<Power>::fresh(cell);
+            return {power.v, to_float<V>(to_bits(cell) & 0x7fffffffu), power.w};
+        }
+    }
+    template <class V>
+    static Reg<V> tap(Reg<V> r, int64_t) {
+        return r;
+    }
+    template <class V>
+    static Reg<V> combine(Reg<V> a, Reg<V> b) {
+        return {a.v + b.v, b.top > a.top ? b.top : a.top, a.w | b.w};
+    }
+    template <class V>
+    static Reg<V> empty() {
+        return {splat<V>(0.0f), splat<V>(-__builtin_inff()), splat<typename Beside<V, U>::type>(0u)};
+    }
+};
+
+template <class C>
+void norm_at_once(const Job& job, int64_t task, Arena* arena) {
+    const Box b = locate(job, task);
+    const Line line = line_of(job, b, Weights{});
+    using Wide = typename Lane<uint32_t, kVectorBytes>::V;
+    Wide wild{};
+    uint32_t wild_elsewhere = 0;
+    as_they_lie<C>(job, [&]<class A>(A) {
+        for_nests(
+            job, b, Weights{},
+            [&](const int64_t*, const char* first, const Nest& nest, int64_t y) {
+                float* out = reinterpret_cast<float*>(job.y) + y;
+                row_at_once<C, float, A>(line, first, nest, [&](auto lane, int64_t i, auto joined) CENOTE_INLINE {
+                    using L = decltype(lane);
+                    if constexpr (has_top<C>)
+                        store(out + i, finished_single(job, joined.v, joined.top));
+                    else
+                        store(out + i, finished_single(job, joined.v, splat<typename L::V>(0.0f)));
+                    if constexpr (sizeof(typename L::V) == kVectorBytes)
+                        wild |= joined.w;
+                    else if constexpr (L::count > 1)
+                        for (int k = 0; k < L::count; ++k) wild_elsewhere |= joined.w[k];
+                    else
+                        wild_elsewhere |= joined.w;
+                });
+            },
+            [&](const int64_t*, int64_t y) {
+                for (int64_t i = 0; i < line.n; ++i)
+                    reinterpret_cast<float*>(job.y)[y + i] = finished_single(job, 0.0f, -__builtin_inff());
+            });
+    });
+    for (int k = 0; k < Lane<uint32_t, kVectorBytes>::count; ++k) wild_elsewhere |= wild[k];
+    if (wild_elsewhere) cenote::CENOTE_WHOLE::wide_sum(job, task, arena);
+}
+
+inline TaskFn norm_nests(const Job& job) {
+    if (job.in != DType::f32 || job.out != DType::f32 || !single_will_do(job)) return nullptr;
+    if (job.prepare == Prepare::power) {
+        if (job.power == 2.0) return &norm_at_once<PowerSum<2>>;
+        return job.power == 3.0 ? &norm_at_once<ToppedSum<3>> : nullptr;
+    }
+    // An exponential for each window that sees a cell would be too many.
+    for (int q = 0; q < job.rank; ++q)
+        if (job.axis[q].k > job.axis[q].s || job.axis[q].d > 1) return nullptr;
+    return job.beta == 1.0 ? &norm_at_once<ToppedSum<0>> : nullptr;
+}

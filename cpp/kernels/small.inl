@@ -1,0 +1,68 @@
+// The kernels of small windows for one SIMD level: as all.inl, in a unit of their own, so that both are built at once.
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+#include "../geometry.hpp"
+#include "../levels.hpp"
+
+#define CENOTE_NS cenote::CENOTE_LEVEL
+#define CENOTE_ONCE __attribute__((noinline))
+
+namespace CENOTE_NS {
+
+namespace {
+
+constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
+
+#include "vec.inl"
+
+#include "math.inl"
+
+#include "cells.inl"
+
+#include "convert.inl"
+
+#include "rows.inl"
+
+#include "lines.inl"
+
+#include "pass.inl"
+
+#include "tile.inl"
+
+#include "divide.inl"
+
+#include "moderate.inl"
+
+#include "nest.inl"
+
+#include "at_once.inl"
+
+#include "norms.inl"
+
+#include "give_back.inl"
+
+}  // namespace
+
+TaskFn find_small(const Job& job) {
+    if (job.scatters) {
+        if (!can_give_back(job)) return nullptr;
+        return job.work == DType::f32 ? &give_back<float> : &give_back<double>;
+    }
+    if (job.reduce == Reduce::sum && can_repeat(job)) {
+        if (job.in == DType::f32) return &repeat_values<float>;
+        if (job.in == DType::f64) return &repeat_values<double>;
+    }
+    if (!can_be_nested(job)) return nullptr;
+    if (job.prepare == Prepare::power || job.prepare == Prepare::exponential) return norm_nests(job);
+    if (job.prepare != Prepare::none) return nullptr;
+    switch (job.reduce) {
+        case Reduce::max: return pick_nests<true>(job);
+        case Reduce::min: return pick_nests<false>(job);
+        default: return sum_nests(job);
+    }
+}
+
+}  // namespace CENOTE_NS
