@@ -61,6 +61,10 @@ static inline int64_t taps_of(const Axis& a, int64_t j) { return a.lengths ? a.l
 // The taps of window j that fall on cells from … to-1.
 static inline Span taps_within(const Axis& a, int64_t j, int64_t from, int64_t to) {
     const int64_t first = first_cell(a, j), k = taps_of(a, j);
+    if (a.d == 1) {  // without divisions, which cost as much as a small window
+        const int64_t begin = most(0, from - first);
+        return {begin, most(begin, least(k, to - first))};
+    }
     const int64_t begin = most(0, ceil_div(from - first, a.d));
     const int64_t end = least(k, floor_div(to - 1 - first, a.d) + 1);
     return {begin, most(begin, end)};

@@ -46,9 +46,12 @@ inline void as_they_lie(const Job& job, F rows) {
 
 // ----------------------------------------------------------------------------------------------- max and min
 
+// A number that was read from memory of its kind: nothing is to be rounded.
 template <class R, class L>
 CENOTE_INLINE inline void write(char* p, typename L::V v) {
-    if constexpr (__is_same(R, Half) || __is_same(R, Brain))
+    if constexpr (__is_same(R, Brain) && L::count > 1)
+        store(p, __builtin_convertvector(to_bits(v) >> 16, typename VecOf<uint16_t, 2 * L::count>::type));
+    else if constexpr (__is_same(R, Half) || __is_same(R, Brain))
         write_half<R, L>(p, v);
     else
         store(reinterpret_cast<R*>(p), v);

@@ -49,13 +49,18 @@ using AnyShape = Shape<0, 0, 0>;
 template <class N>
 struct Rows {
     const char* p[N::count ? N::count : 1];
+    int64_t taps[N::count ? N::count : 1];
     const char* first;
     const Nest* nest;
 
     Rows(const char* cell, const Nest& given) : first(cell), nest(&given) {
-        each<N::count>(0, [&](int64_t i) CENOTE_INLINE { p[i] = first + given.at[i]; });
+        each<N::count>(0, [&](int64_t i) CENOTE_INLINE {
+            p[i] = first + given.at[i];
+            taps[i] = given.tap[i];
+        });
     }
     const char* at(int64_t i) const { return N::count ? p[i] : first + nest->at[i]; }
+    int64_t tap(int64_t i) const { return N::count ? taps[i] : nest->tap[i]; }
     int64_t count() const { return N::count ? N::count : nest->count; }
     int64_t size(int axis) const {
         constexpr int64_t known[] = {N::a, N::b, N::d};
@@ -65,7 +70,7 @@ struct Rows {
 
 template <class C, class S, class L, class N>
 CENOTE_INLINE inline RegOf<C, typename L::V> nest_cell(const Rows<N>& rows, int64_t i, int64_t by) {
-    return C::tap(C::fresh(read<S, L>(rows.at(i) + by)), rows.nest->tap[i]);
+    return C::tap(C::fresh(read<S, L>(rows.at(i) + by)), rows.tap(i));
 }
 
 // The cells of a window but for those along the row, `by` bytes further on, joined.
@@ -267,7 +272,9 @@ inline void row_at_once(const Line& line, const char* first, const Nest& nest, D
     const auto is = [&](int64_t x, int64_t y, int64_t z) {
         return !nest.cut && nest.size[0] == x && nest.size[1] == y && nest.size[2] == z;
     };
-    if constexpr (!A::dilated) {
+    if constexpr (A::dilated) {
+        if (is(k, 1, 1)) return as(Shape<k, 1, 1>{});
+    } else {
         if constexpr (k == 0) {
             if (is(2, 2, 1)) return as(Shape<2, 2, 1>{});
             if constexpr (__is_same(typename C::T, float)) {

@@ -1,0 +1,91 @@
+"""What a fast path is held to: the bits of the reference, on all levels, for any number of threads and size of tiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from cases import DEFAULT_LIMITS, LEVELS, Array, Case, make_data, same_bits
+from cenote import primitives, reference
+from cenote.geometry import Geometry
+
+WAYS = [(1, DEFAULT_LIMITS), (2, (2048, 64)), (3, (1, 1))]
+DTYPES = [np.dtype(t) for t in "fBdhieb"]
+
+
+def ways(x: Array, geometry: Geometry) -> Iterator[Case]:
+    """Every level with few and many threads, large and tiny tiles."""
+    for level in LEVELS:
+        for threads, limits in WAYS:
+            yield Case(x, {}, geometry, level, threads, limits)
+
+
+def ties(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Few different values, the least and the largest of the dtype among them: padding must not win a tie."""
+    few = np.array([reference.least(dtype, True), 0, 1, reference.least(dtype, False)], dtype)
+    return rng.choice(few, shape, p=[0.4, 0.3, 0.2, 0.1])
+
+
+def rough(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Values whose sums depend on their order."""
+    return make_data(rng, shape, dtype, False)
+
+
+def with_nans(rng: np.random.Generator, x: Array, cells: int) -> Array:
+    """A NaN in about every third window of ``cells`` cells."""
+    return np.where(rng.random(x.shape) < 0.4 / cells, np.array(np.nan, x.dtype), x)
+
+
+def omissions(x: Array) -> tuple[bool, ...]:
+    return (False, True) if x.dtype.kind in "fV" else (False,)
+
+
+def check_pick(x: Array, geometry: Geometry, largest: bool, omit: bool) -> None:
+    expected, expected_where = reference.pick(x, geometry, largest, omit)
+    for case in ways(x, geometry):
+        with case.setting():
+            values, where = primitives.pick(x, geometry, largest, omit, True)
+            only = primitives.pick(x, geometry, largest, omit, False)[0]
+        what = (largest, omit, x.dtype, case.level, case.threads, geometry)
+        assert where is not None
+        assert same_bits(values, expected), what
+        assert same_bits(only, expected), what
+        assert same_bits(where, expected_where), what
+
+
+def check_picks(x: Array, geometry: Geometry) -> None:
+    for omit in omissions(x):
+        for largest in (True, False):
+            check_pick(x, geometry, largest, omit)
+
+
+def check_sums(x: Array, geometry: Geometry) -> None:
+    for omit in omissions(x):
+        total = reference.sum_pool(x, geometry, omit)
+        averages = {
+            (divisor, pad): reference.avg_pool(x, geometry, omit, divisor, pad)
+            for divisor, pad in ((None, True), (None, False), (0.3, True))
+        }
+        for case in ways(x, geometry):
+            what = (omit, x.dtype, case.level, case.threads, geometry)
+            with case.setting():
+                assert same_bits(primitives.sum_pool(x, geometry, omit), total), what
+                for (divisor, pad), expected in averages.items():
+                    assert same_bits(primitives.avg_pool(x, geometry, omit, divisor, pad), expected), (
+                        divisor,
+                        pad,
+                        what,
+                    )
+
+
+def check_all(geometry: Geometry, dtype: np.dtype[Any]) -> None:
+    rng = np.random.default_rng(sum(geometry.shape))
+    tied, x = ties(rng, geometry.shape, dtype), rough(rng, geometry.shape, dtype)
+    if dtype.kind == "f":
+        cells = math.prod(axis.k for axis in geometry.axes)
+        tied, x = with_nans(rng, tied, cells), with_nans(rng, x, cells)
+    check_picks(tied, geometry)
+    check_sums(x, geometry)
