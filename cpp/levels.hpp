@@ -23,7 +23,7 @@ namespace cenote {
 namespace baseline {
 TaskFn find_kernel(const Job& job);
 void wide_sum(const Job& job, int64_t task, Arena* arena);
-}
+}  // namespace baseline
 namespace small_baseline {
 TaskFn find_small(const Job& job);
 }
@@ -34,7 +34,7 @@ const ConvKernels* find_conv(DType work);
 namespace avx2 {
 TaskFn find_kernel(const Job& job);
 void wide_sum(const Job& job, int64_t task, Arena* arena);
-}
+}  // namespace avx2
 namespace small_avx2 {
 TaskFn find_small(const Job& job);
 }
@@ -46,7 +46,7 @@ const ConvKernels* find_conv(DType work);
 namespace avx512 {
 TaskFn find_kernel(const Job& job);
 void wide_sum(const Job& job, int64_t task, Arena* arena);
-}
+}  // namespace avx512
 namespace small_avx512 {
 TaskFn find_small(const Job& job);
 }
@@ -58,7 +58,7 @@ const ConvKernels* find_conv(DType work);
 namespace neon {
 TaskFn find_kernel(const Job& job);
 void wide_sum(const Job& job, int64_t task, Arena* arena);
-}
+}  // namespace neon
 namespace small_neon {
 TaskFn find_small(const Job& job);
 }

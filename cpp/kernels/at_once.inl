@@ -12,8 +12,8 @@ inline bool can_be_nested(const Job& job) {
         if (job.physical_padding && job.real_n[q] != a.n) return false;
         // Axes in another order than in the window are another order of cells.
         if (a.starts || job.pass[summed ? q : last - q] != q) return false;
-        // Where windows share most of their cells, two passes join fewer (max 3×3 s1 over 64 lanes: 100 µs, and 180 so).
-        // Two planes are the other way round: indices, 15 ms against 5.
+        // Where windows share most of their cells, two passes join fewer (max 3×3 s1 over 64 lanes: 100 µs, and 180
+        // so). Two planes are the other way round: indices, 15 ms against 5.
         if (!two_planes && a.k > a.s + 1) return false;
         if (!lanes && q == last) {
             if (a.s > 2 || (!two_planes && a.s == 1) || a.k < 2 || a.k > 3) return false;
@@ -30,8 +30,8 @@ inline bool can_be_nested(const Job& job) {
     return !lanes || (job.lane_tile * size_of(job.work) >= 64 && cells > 1);
 }
 
-// rows(Along) for the way in which the windows of a job lie: what can_be_nested() lets through, and no more than that is
-// compiled.
+// rows(Along) for the way in which the windows of a job lie: what can_be_nested() lets through, and no more than that
+// is compiled.
 template <class C, class F>
 inline void as_they_lie(const Job& job, F rows) {
     const Axis& a = job.axis[job.rank - 1];
@@ -85,9 +85,9 @@ CENOTE_INLINE inline void write_bytes(uint8_t* p, W w) {
         *p = static_cast<uint8_t>(w);
     } else if constexpr (sizeof(typename L::Element) == 4 && sizeof(W) == 32) {
         using Bytes = typename VecOf<uint8_t, 32>::type;
-        const Bytes all = (Bytes)w, low = __builtin_shufflevector(all, all, 0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-                                                                  16, 20, 24, 28, 16, 16, 16, 16, 16, 16, 16, 16, 16,
-                                                                  16, 16, 16);
+        const Bytes all = (Bytes)w,
+                    low = __builtin_shufflevector(all, all, 0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16, 20, 24,
+                                                  28, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16);
         const W together = __builtin_shufflevector((W)low, (W)low, 0, 4, 0, 0, 0, 0, 0, 0);
         __builtin_memcpy(p, &together, 8);
     } else {
@@ -221,8 +221,7 @@ void sum_at_once(const Job& job, int64_t task, Arena*) {
             [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
                 char* out = job.y + y * size;
                 const double cells = nest.cut && by_count ? divisions.off_the_row(j) : divisions.full;
-                const Division<R> by =
-                    nest.cut && by_count ? division<R>(cells * (A::k ? A::k : 1)) : divisions.whole;
+                const Division<R> by = nest.cut && by_count ? division<R>(cells * (A::k ? A::k : 1)) : divisions.whole;
                 row_at_once<C, S, A>(line, first, nest, [&](auto lane, int64_t i, auto joined) CENOTE_INLINE {
                     using L = decltype(lane);
                     if constexpr (A::k != 0 && L::count == 1) {  // perhaps one that is cut along the row

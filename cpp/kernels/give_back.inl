@@ -82,9 +82,8 @@ inline void give_lanes(T* cells, const Giving<T>& from, int64_t count, int64_t n
     for_lanes<T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using L = decltype(lane);
         auto all = splat<typename L::V>(T{0});
-        each<Count>(count, [&](int64_t e) CENOTE_INLINE {
-            all = all + won<L>(from.value[e], from.winner[e], i, from.id[e]);
-        });
+        each<Count>(count,
+                    [&](int64_t e) CENOTE_INLINE { all = all + won<L>(from.value[e], from.winner[e], i, from.id[e]); });
         store(cells + i, all);
     });
 }
@@ -227,7 +226,8 @@ void give_back(const Job& job, int64_t task, Arena*) {
 // Each cell is in one window at most: it gets the value of that one, and zero without one.
 inline bool can_repeat(const Job& job) {
     if (job.prepare != Prepare::none || job.omit || job.swap || job.physical_padding || job.in != job.out) return false;
-    if (job.finish == Finish::average && (!job.by_divisor || (job.work == DType::f32 && !divides_in<float>(job.divisor))))
+    if (job.finish == Finish::average &&
+        (!job.by_divisor || (job.work == DType::f32 && !divides_in<float>(job.divisor))))
         return false;
     for (int q = 0; q < job.rank; ++q) {
         const Axis& a = job.axis[q];
@@ -284,7 +284,8 @@ void repeat_values(const Job& job, int64_t task, Arena*) {
             from += job.axis[q].starts[j] * job.x_stride[q];
         }
         const T* value = reinterpret_cast<const T*>(from);
-        if (!rows_are_lanes(job)) return seen ? repeat_row(out, value, a, b.j0[last], b.count[last], by) : fill(out, b.count[last]);
+        if (!rows_are_lanes(job))
+            return seen ? repeat_row(out, value, a, b.j0[last], b.count[last], by) : fill(out, b.count[last]);
         for (int64_t c = 0; c < b.count[last]; ++c, out += y_step) {
             const int64_t j = b.j0[last] + c;
             if (!seen || a.lengths[j] == 0) {

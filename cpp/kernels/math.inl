@@ -169,7 +169,8 @@ CENOTE_INLINE inline V cube_root(V v) {
 template <class V>
 inline V exp_single(V t) {
     using I = typename Beside<V, int32_t>::type;
-    const V shifted = multiply_add(t, splat<V>(1.44269504f), splat<V>(12582912.0f));  // 1.5·2^23: the whole number is in the low bits
+    const V shifted =
+        multiply_add(t, splat<V>(1.44269504f), splat<V>(12582912.0f));  // 1.5·2^23: the whole number is in the low bits
     const V e = shifted - 12582912.0f;
     const V r = multiply_add(e, splat<V>(-1.428606765330187e-06f), V(t - e * 0.693145751953125f));
     V p = splat<V>(1.9841270e-04f);

@@ -256,8 +256,8 @@ CENOTE_INLINE inline void row_of_shape(const Line& line, const char* first, cons
     }
 }
 
-// One row of results: done(lane, i, joined) for all windows or lanes i. `first` is the first lane of the window, or where
-// cell 0 of the row lies.
+// One row of results: done(lane, i, joined) for all windows or lanes i. `first` is the first lane of the window, or
+// where cell 0 of the row lies.
 template <class C, class S, class A, class Done>
 inline void row_at_once(const Line& line, const char* first, const Nest& nest, Done done) {
     constexpr int k = A::k;
@@ -294,8 +294,8 @@ inline void row_at_once(const Line& line, const char* first, const Nest& nest, D
     as(AnyShape{});
 }
 
-// What is done with a row of results: its windows on the axes before it, where it starts in x, its cells off the row, none
-// or some of them, and its first element in y. Called through a pointer, so that the walk is compiled once.
+// What is done with a row of results: its windows on the axes before it, where it starts in x, its cells off the row,
+// none or some of them, and its first element in y. Called through a pointer, so that the walk is compiled once.
 using RowFn = void (*)(const void* context, const int64_t* j, const char* first, const Nest& nest, int64_t y);
 
 CENOTE_ONCE void walk_nests(const Job& job, const Box& b, const Weights& weights, RowFn row, const void* context) {

@@ -34,7 +34,8 @@ struct PowerSum {
     }
 };
 
-// The same with the largest cell: of a smooth maximum with β = 1 (Power = 0), or of cubes, whose root need not stay above it.
+// The same with the largest cell: of a smooth maximum with β = 1 (Power = 0), or of cubes, whose root need not stay
+// above it.
 template <int Power>
 struct ToppedSum {
     using T = float;
