@@ -67,6 +67,7 @@ void choose_method(Forward& f) {
     const int64_t panel = f.lanes != Lanes::channels ? 0 : f.pack_late ? least(p.out, kLatePanels * k.panel) : k.panel;
     f.blocks = choose_blocks(p, copies, panel, f.steps);
     f.padded_out = f.lanes == Lanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
+    f.lane_pitch = f.lanes == Lanes::groups ? ceil_div(copies, k.panel) * k.panel + k.panel : 0;
 }
 
 void run_forward(Plan& plan) {
@@ -89,7 +90,10 @@ void run_forward(Plan& plan) {
     f.group_ranges = ceil_div(p.groups, f.group_range);
     const int64_t channels = f.blocks[0].count * copies * (alone ? 1 : f.group_range);
     const int64_t results = f.to_result ? 0 : p.out * copies * (alone ? 1 : f.group_range);
-    choose_conv_tiles(p, channels, results, conv_tile_bytes(), f.pack_late ? 1 : ceil_div(wanted, f.group_ranges));
+    if (alone && f.blocks.size() == 1 && reads_in_place(p))
+        choose_row_tiles(p, copies, conv_tile_bytes(), wanted);
+    else
+        choose_conv_tiles(p, channels, results, conv_tile_bytes(), f.pack_late ? 1 : ceil_div(wanted, f.group_ranges));
     const int64_t tiles = tile_count(p);
     f.ranges = 1;
     f.range = p.out;

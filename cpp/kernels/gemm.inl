@@ -208,28 +208,102 @@ CENOTE_ONCE void pixel_rows_block(const PixelsCall& c, int64_t row, int64_t lane
         }
 }
 
-// The same for all lanes; false when rows from `row` on are not of that kind.
-template <class T, int K>
-inline bool pixel_rows(const PixelsCall& c, int64_t row) {
-    if (c.run_count != K || c.runs[0].length != K || c.step != 1 || row + kPixelRows > c.rows) return false;
-    const int64_t x_row = c.x_at[row + 1] - c.x_at[row];
+// 3 × 3 taps, which stay in registers, and R rows of results: each cell is read once for all of them.
+template <class T, int R>
+CENOTE_ONCE void three_rows_block(const PixelsCall& c, int64_t row, int64_t x_row) {
+    using V = Wide<T>;
+    constexpr int L = kLanes<T>;
+    V w[9];
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; ++i) w[i] = splat<V>(static_cast<const T*>(c.a)[c.runs[i / 3].a + i % 3]);
+    const V first = c.init && !c.add ? splat<V>(static_cast<const T*>(c.init)[0]) : V{};
+    const T* const base = static_cast<const T*>(c.x) + c.x_at[row] + c.runs[0].b;
+    for (int64_t lane = 0; lane < c.lanes; lane += L) {
+        T* const out = static_cast<T*>(c.out) + lane;
+        const int count = c.lanes - lane < L ? static_cast<int>(c.lanes - lane) : L;
+        V sum[R];
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) sum[r] = first;
+        if (c.add)
+            for (int r = 0; r < R; ++r) {
+                const T* p = out + c.out_at[row + r];
+                sum[r] = count == L ? load<V>(p) : load_some(p, count);
+            }
+        const T* x = base + lane;
+#pragma GCC unroll 8
+        for (int i = 0; i < R + 2; ++i, x += x_row) {
+#pragma GCC unroll 3
+            for (int t = 0; t < 3; ++t) {
+                const V cell = load<V>(x + t);
+#pragma GCC unroll 8
+                for (int r = 0; r < R; ++r)
+                    if (i - r >= 0 && i - r < 3) sum[r] += w[3 * (i - r) + t] * cell;
+            }
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            T* p = out + c.out_at[row + r];
+            if (count == L)
+                store(p, sum[r]);
+            else
+                store_some(p, sum[r], count);
+        }
+    }
+}
+
+template <class T, int R>
+inline void three_rows(const PixelsCall& c, int64_t row, int64_t rows, int64_t x_row) {
+    if constexpr (R > 0) {
+        if (rows == R)
+            three_rows_block<T, R>(c, row, x_row);
+        else
+            three_rows<T, R - 1>(c, row, rows, x_row);
+    }
+}
+
+// How many rows from `row` on are as far apart as the K rows of K taps are.
+template <int K>
+inline int64_t rows_of_taps(const PixelsCall& c, int64_t row) {
+    if (c.run_count != K || c.runs[0].length != K || c.step != 1) return 0;
+    const int64_t x_row = c.runs[1].b - c.runs[0].b;
     for (int k = 1; k < K; ++k)
-        if (c.runs[k].b - c.runs[k - 1].b != x_row || c.runs[k].length != c.runs[0].length) return false;
-    for (int r = 2; r < kPixelRows; ++r)
-        if (c.x_at[row + r] - c.x_at[row + r - 1] != x_row) return false;
+        if (c.runs[k].b - c.runs[k - 1].b != x_row || c.runs[k].length != K) return 0;
+    int64_t end = row + 1;
+    while (end < c.rows && c.x_at[end] - c.x_at[end - 1] == x_row) ++end;
+    return end - row;
+}
+
+// Rows that share their cells, for all lanes: how many have been made.
+template <class T>
+inline int64_t pixel_rows(const PixelsCall& c, int64_t row) {
     constexpr int L = kLanes<T>, N = 3;
-    const int64_t vectors = (c.lanes + L - 1) / L, blocks = (vectors + N - 1) / N;
+    if (const int64_t rows = rows_of_taps<3>(c, row)) {
+        constexpr int most_rows = 6;
+        const int64_t blocks = (rows + most_rows - 1) / most_rows, x_row = c.runs[1].b - c.runs[0].b;
+        for (int64_t k = 0, at = 0; k < blocks; ++k) {
+            const int64_t end = rows * (k + 1) / blocks;
+            // Results of the next block: a store has to wait for its line otherwise.
+            for (int64_t r = end; r < rows && r < end + most_rows; ++r)
+                for (int64_t i = 0; i < c.lanes; i += 64 / static_cast<int64_t>(sizeof(T)))
+                    __builtin_prefetch(static_cast<T*>(c.out) + c.out_at[row + r] + i, 1);
+            three_rows<T, most_rows>(c, row + at, end - at, x_row);
+            at = end;
+        }
+        return rows;
+    }
+    if (rows_of_taps<5>(c, row) < kPixelRows) return 0;
+    const int64_t vectors = (c.lanes + L - 1) / L, blocks = (vectors + N - 1) / N, x_row = c.runs[1].b - c.runs[0].b;
     for (int64_t k = 0, v = 0; k < blocks; ++k) {
         const int64_t end = vectors * (k + 1) / blocks;
         if (end - v == 3)
-            pixel_rows_block<T, K, 3>(c, row, v * L, x_row);
+            pixel_rows_block<T, 5, 3>(c, row, v * L, x_row);
         else if (end - v == 2)
-            pixel_rows_block<T, K, 2>(c, row, v * L, x_row);
+            pixel_rows_block<T, 5, 2>(c, row, v * L, x_row);
         else
-            pixel_rows_block<T, K, 1>(c, row, v * L, x_row);
+            pixel_rows_block<T, 5, 1>(c, row, v * L, x_row);
         v = end;
     }
-    return true;
+    return kPixelRows;
 }
 
 template <class T, int M>
@@ -237,9 +311,11 @@ inline void pixels_all(const PixelsCall& c) {
     constexpr int N = pixel_vectors(M), L = kLanes<T>;
     const int64_t vectors = (c.lanes + L - 1) / L, blocks = (vectors + N - 1) / N;
     for (int64_t row = 0; row < c.rows;) {
-        if (M == 1 && (pixel_rows<T, 3>(c, row) || pixel_rows<T, 5>(c, row))) {
-            row += kPixelRows;
-            continue;
+        if constexpr (M == 1) {
+            if (const int64_t made = pixel_rows<T>(c, row)) {
+                row += made;
+                continue;
+            }
         }
         for (int64_t k = 0, v = 0; k < blocks; ++k) {
             const int64_t end = vectors * (k + 1) / blocks;
