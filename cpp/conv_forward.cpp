@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kFewPixels = 512;  // up to these weights are used so rarely that they are not packed beforehand
 constexpr int64_t kLatePanels = 4;
+constexpr int64_t kFewChannels = 4;
 
 // Whether kernels may write results where they belong.
 bool writes_results(const Forward& f) {
@@ -31,6 +32,11 @@ Lanes choose_lanes(const Plan& p) {
     if (p.groups > 1 && !planar && p.reduce > p.parts) return Lanes::channels;
     // Planes in, planes out, and each number in goes to many out: nothing is transposed.
     if (planar && p.taps == 1 && p.groups == 1 && p.parts == 1 && p.out >= p.reduce &&
+        p.axes.back().out_stride == p.part_bytes && p.axes.back().out_step == 1)
+        return Lanes::pixels;
+    // The same with a few channels in and many taps, if rows are long enough for whole blocks of vectors.
+    const int64_t columns = p.axes.back().u.end - p.axes.back().u.begin;
+    if (planar && p.groups == 1 && p.parts == 1 && p.same && p.reduce <= kFewChannels && columns >= 8 * vector &&
         p.axes.back().out_stride == p.part_bytes && p.axes.back().out_step == 1)
         return Lanes::pixels;
     if (p.out <= (planar ? vector / 2 : p.kernels->most_m / 2)) return Lanes::pixels;

@@ -25,7 +25,8 @@ struct ChannelsCall {
     const Run* runs;
     int64_t run_count, step;
     int lanes;
-    bool add;  // to what is in out, instead of init
+    bool add;    // to what is in out, instead of init
+    bool ahead;  // each row is in one piece, and seen here for the first time
 };
 
 // out[m][row][lane] = init[m] + Σ a[run.a + i][m] · x[x_at[row] + run.b + i*step + lane]: the lanes are pixels.
@@ -42,6 +43,7 @@ struct PixelsCall {
     int64_t run_count, step;
     int m;
     bool add;
+    bool single;  // all runs are of one product
 };
 
 // out[r*out_row + p*out_step + lane] = init[lane] + Σ x[r*x_row + p*x_step + run.a + lane] · w[run.b + lane]: each lane

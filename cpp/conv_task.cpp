@@ -4,6 +4,12 @@
 
 namespace cenote {
 
+namespace {
+
+constexpr int64_t kShortRun = 16;
+
+}  // namespace
+
 // The windows of the current phase in this tile; false when there are none.
 bool ForwardTask::lay_phase(int64_t& pixels) {
     pixels = 1;
@@ -82,6 +88,7 @@ void ForwardTask::channels_phase(const Block& b, bool first, int64_t before) {
     call.run_count = static_cast<int64_t>(runs.size());
     call.step = 1;
     call.add = !first;
+    call.ahead = box.direct && runs.size() == 1;
     for (int64_t g = groups.begin; g < groups.end; ++g) {
         const int64_t group = g - groups.begin;
         call.a = box.data + group * b.count * p.width;
@@ -117,6 +124,15 @@ void ForwardTask::pixels_phase(const Block& b, bool first, int64_t before) {
     call.run_count = static_cast<int64_t>(runs.size());
     call.step = b.count > 1 || runs.empty() ? box.channel_step : tap_step(p, b, box, phase);
     call.add = !first;
+    call.single = b.count > 1 && b.count < kShortRun;
+    if (call.single) {
+        std::vector<Run> steps;
+        for (const Run& run : runs)
+            for (int64_t i = 0; i < run.length; ++i) steps.push_back({run.a + i, run.b + i * call.step, 1});
+        runs.swap(steps);
+        call.runs = runs.data();
+        call.run_count = static_cast<int64_t>(runs.size());
+    }
     for (int64_t g = groups.begin; g < groups.end; ++g) {
         const int64_t group = g - groups.begin;
         call.x = box.data + group * b.count * box.channel_step * p.width;

@@ -24,7 +24,7 @@ inline void store_some(T* p, Wide<T> v, int n) {
 }
 
 // M rows × N vectors of channels.
-template <class T, int M, int N, bool Unit>
+template <class T, int M, int N, bool Unit, bool Ahead>
 CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row) {
     using V = Wide<T>;
     constexpr int L = kLanes<T>;
@@ -46,22 +46,32 @@ CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row) {
     const T* base[M];
     for (int m = 0; m < M; ++m) base[m] = static_cast<const T*>(c.a) + c.a_at[row + m];
     const int64_t step = Unit ? 1 : c.step;
+    [[maybe_unused]] constexpr int64_t line = 64 / sizeof(T);
+    [[maybe_unused]] const int64_t next = Ahead && row + 2 * M <= c.rows ? c.a_at[row + M] - c.a_at[row] : 0;
     for (int64_t r = 0; r < c.run_count; ++r) {
         const Run run = c.runs[r];
         const T* a[M];
         for (int m = 0; m < M; ++m) a[m] = base[m] + run.a;
         const T* b = static_cast<const T*>(c.b) + run.b * (N * L);
         int64_t at = 0;
-#pragma GCC unroll 2
-        for (int64_t i = 0; i < run.length; ++i) {
-            V right[N];
-            for (int n = 0; n < N; ++n) right[n] = load<V>(b + n * L);
-            for (int m = 0; m < M; ++m) {
-                const V left = splat<V>(a[m][at]);
-                for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
+        for (int64_t i = 0; i < run.length;) {
+            int64_t end = run.length;
+            if constexpr (Ahead) {
+                // With the rows of the next block: nobody else knows that they come.
+                for (int m = 0; m < M; ++m) __builtin_prefetch(a[m] + at + next);
+                end = i + line < end ? i + line : end;
             }
-            b += N * L;
-            at += step;
+#pragma GCC unroll 2
+            for (; i < end; ++i) {
+                V right[N];
+                for (int n = 0; n < N; ++n) right[n] = load<V>(b + n * L);
+                for (int m = 0; m < M; ++m) {
+                    const V left = splat<V>(a[m][at]);
+                    for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
+                }
+                b += N * L;
+                at += step;
+            }
         }
     }
     for (int m = 0; m < M; ++m) {
@@ -77,8 +87,10 @@ CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row) {
 template <class T, int N, bool Unit, int M>
 inline void channels_rows(const ChannelsCall& c, int64_t row, int64_t rows) {
     if constexpr (M > 0) {
-        if (rows == M)
-            channels_block<T, M, N, Unit>(c, row);
+        if (rows == M && c.ahead && Unit && N == 2 && M == kRows)
+            channels_block<T, M, N, Unit, Unit && N == 2 && M == kRows>(c, row);
+        else if (rows == M)
+            channels_block<T, M, N, Unit, false>(c, row);
         else
             channels_rows<T, N, Unit, M - 1>(c, row, rows);
     }
@@ -150,6 +162,43 @@ CENOTE_ONCE void pixels_block(const PixelsCall& c, int64_t row, int64_t lane) {
     }
 }
 
+// The same for runs of one product each: short loops in a long one cost more than their products.
+template <class T, int M, int N>
+CENOTE_ONCE void single_steps_block(const PixelsCall& c, int64_t row, int64_t lane) {
+    using V = Wide<T>;
+    constexpr int L = kLanes<T>;
+    V sum[M][N];
+    T* const out = static_cast<T*>(c.out) + c.out_at[row] + lane;
+    const int64_t left_over = c.lanes - lane - (N - 1) * L;
+    const int last = left_over < L ? static_cast<int>(left_over) : L;
+    for (int m = 0; m < M; ++m) {
+        const V first = c.init && !c.add ? splat<V>(static_cast<const T*>(c.init)[m]) : V{};
+        for (int n = 0; n < N; ++n) {
+            const T* p = out + m * c.out_stride + n * L;
+            sum[m][n] = !c.add ? first : n < N - 1 || last == L ? load<V>(p) : load_some(p, last);
+        }
+    }
+    const T* const base = static_cast<const T*>(c.x) + c.x_at[row] + lane;
+    for (const Run *run = c.runs, *const end = run + c.run_count; run != end; ++run) {
+        const T* const a = static_cast<const T*>(c.a) + run->a * M;
+        const T* const x = base + run->b;
+        V right[N];
+        for (int n = 0; n < N; ++n) right[n] = load<V>(x + n * L);
+        for (int m = 0; m < M; ++m) {
+            const V left = splat<V>(a[m]);
+            for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
+        }
+    }
+    for (int m = 0; m < M; ++m) {
+        T* p = out + m * c.out_stride;
+        for (int n = 0; n < N - 1; ++n) store(p + n * L, sum[m][n]);
+        if (last == L)
+            store(p + (N - 1) * L, sum[m][N - 1]);
+        else
+            store_some(p + (N - 1) * L, sum[m][N - 1], last);
+    }
+}
+
 constexpr int kMostM = 6;
 // Vectors of pixels for M channels: enough sums to hide the latency of an addition, in 16 registers.
 constexpr int pixel_vectors(int m) { return m == 1 ? 8 : m == 2 ? 5 : m == 3 ? 4 : m == 4 ? 3 : 2; }
@@ -157,7 +206,9 @@ constexpr int pixel_vectors(int m) { return m == 1 ? 8 : m == 2 ? 5 : m == 3 ? 4
 template <class T, int M, int N>
 inline void pixels_wide(const PixelsCall& c, int64_t row, int64_t lane, int64_t vectors) {
     if constexpr (N > 0) {
-        if (vectors >= N)
+        if (vectors >= N && c.single)
+            single_steps_block<T, M, N>(c, row, lane);
+        else if (vectors >= N)
             pixels_block<T, M, N>(c, row, lane);
         else
             pixels_wide<T, M, N - 1>(c, row, lane, vectors);
