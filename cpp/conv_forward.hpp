@@ -45,7 +45,7 @@ static inline int64_t packed_at(const Forward& f, const Block& b, int64_t group,
 // Lanes, blocks and layout of a direct sum.
 void choose_method(Forward& f);
 
-// 3 × 3 filters without a stride, on many channels: see conv_winograd.cpp.
+// Filters of 3 × 3 taps, or made of such pieces, without a stride, on many channels: see conv_winograd.cpp.
 bool winograd_pays(const Plan& p);
 void run_winograd(Plan& plan);
 

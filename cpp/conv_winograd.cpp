@@ -229,10 +229,11 @@ struct Task {
                 call.points = static_cast<const char*>(call.points) + wide * p.width;
             }
         }
-        if (!direct)
-            for (int64_t i = 0; i < high; ++i)
-                store_channels(p, base + i * outer.out_stride, inner.out_stride, p.result_channel,
-                               scratch + i * row * p.width, wide, 1, broad, wide);
+        // Whole rows, one behind the other, are one long row.
+        const int64_t together = outer.out_stride == broad * inner.out_stride ? high : 1;
+        for (int64_t i = 0; i < (direct ? 0 : high); i += together)
+            store_channels(p, base + i * outer.out_stride, inner.out_stride, p.result_channel,
+                           scratch + i * row * p.width, wide, 1, broad * together, wide);
         return finite;
     }
 };
