@@ -89,7 +89,7 @@ int64_t tap_step(const Plan& p, const Block& b, const Box& box, const std::vecto
 }
 
 void build_runs(const Plan& p, const Block& b, const Box& box, const std::vector<size_t>& phase, RunShape shape,
-                int64_t lanes, std::vector<Run>& runs) {
+                int64_t pitch, std::vector<Run>& runs) {
     runs.clear();
     if (b.count == 0) return;
     const int axes = static_cast<int>(p.axes.size());
@@ -122,7 +122,7 @@ void build_runs(const Plan& p, const Block& b, const Box& box, const std::vector
                     runs.push_back({step, from, b.count});
                 } else if (shape == RunShape::lanes) {
                     for (int64_t r = 0; r < b.count; ++r)
-                        runs.push_back({from + r * box.channel_step, (step + r) * lanes, 1});
+                        runs.push_back({from + r * box.channel_step, (step + r) * pitch, 1});
                 } else if (!runs.empty() && runs.back().a + runs.back().length == from &&
                            runs.back().b + runs.back().length == step) {
                     runs.back().length += b.count;  // the next tap lies right behind this one
@@ -178,14 +178,14 @@ void real_outer_taps(const Plan& p, const std::vector<size_t>& phase, const std:
 }
 
 void real_taps(const Plan& p, const std::vector<size_t>& phase, const std::vector<Run>& outer, int64_t last,
-               int64_t lanes, std::vector<Run>& runs) {
+               int64_t pitch, std::vector<Run>& runs) {
     const PlanAxis& a = p.axes.back();
     runs.clear();
     for (const Run& run : outer) {
         for (const Tap& tap : a.phases[phase.back()].taps) {
             const int64_t cell = last * a.step + tap.offset;
             if (cell >= 0 && cell < a.n)
-                runs.push_back({(run.a + cell * a.stride) / p.width, (run.b * a.k + tap.index) * lanes, 1});
+                runs.push_back({(run.a + cell * a.stride) / p.width, (run.b * a.k + tap.index) * pitch, 1});
         }
     }
 }

@@ -41,9 +41,10 @@ void for_taps(const Plan& p, const Block& b, Body body) {
 
 enum class RunShape : uint8_t { channels, pixels, lanes };
 
-// The reduction of a block for the windows of a phase (one per axis), as runs of a kernel's call.
+// The reduction of a block for the windows of a phase (one per axis), as runs of a kernel's call. `pitch` is between
+// one step and the next of weights in lanes.
 void build_runs(const Plan& p, const Block& b, const Box& box, const std::vector<size_t>& phase, RunShape shape,
-                int64_t lanes, std::vector<Run>& runs);
+                int64_t pitch, std::vector<Run>& runs);
 
 // With one channel, runs of pixel lanes go along the last axis: from one tap to the next, in elements.
 int64_t tap_step(const Plan& p, const Block& b, const Box& box, const std::vector<size_t>& phase);
@@ -58,10 +59,10 @@ bool taps_in_one_piece(const Plan& p, const Block& b);
 Span whole_windows(const PlanAxis& a, size_t phase, Span u);
 
 // The real taps of windows `at` on all axes but the last, and with window `last` on the last one too: offsets in the
-// source in bytes, then in elements; in weights of `lanes` lanes.
+// source in bytes, then in elements; in weights `pitch` apart.
 void real_outer_taps(const Plan& p, const std::vector<size_t>& phase, const std::vector<int64_t>& at,
                      std::vector<Run>& outer);
 void real_taps(const Plan& p, const std::vector<size_t>& phase, const std::vector<Run>& outer, int64_t last,
-               int64_t lanes, std::vector<Run>& runs);
+               int64_t pitch, std::vector<Run>& runs);
 
 }  // namespace cenote

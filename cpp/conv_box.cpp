@@ -158,6 +158,59 @@ void fill_row(const Plan& plan, const Box& box, const char* from, int64_t first,
     }
 }
 
+// The cells of a side that are real; it has no gaps of its own.
+Span real_cells(const PlanAxis& a, const Box::Side& side) {
+    const int64_t begin = least(side.cells, most(0, ceil_div(-side.base, side.gap)));
+    return {begin, most(begin, least(side.cells, floor_div(a.n - 1 - side.base, side.gap) + 1))};
+}
+
+// Planes of cells as they lie in memory, with borders of zeros: false if it is not that simple.
+bool fill_planes(const Plan& plan, const Box& box, const char* source, int64_t count, Layout layout, void* memory) {
+    const int axes = static_cast<int>(plan.axes.size());
+    const Box::Side& inner = box.sides[axes - 1];
+    if (layout != Layout::planar || box.fold > 1 || inner.gap > 1 || inner.separate || !plan.same || plan.parts > 1 ||
+        plan.axes[axes - 1].stride != plan.width)
+        return false;
+    for (const Box::Side& side : box.sides)
+        if (side.separate) return false;
+    BorderCall call{};
+    call.s_channel = plan.source_channel;
+    call.d_channel = box.channel_step;
+    call.channels = count;
+    call.columns = inner.cells;
+    call.real_columns = real_cells(plan.axes[axes - 1], inner);
+    const char* first = source + (inner.base + call.real_columns.begin) * plan.width;
+    call.rows = 1;
+    Span rows{0, 1};
+    if (axes > 1) {
+        const Box::Side& outer = box.sides[axes - 2];
+        const PlanAxis& a = plan.axes[axes - 2];
+        rows = real_cells(a, outer);
+        first += (outer.base + rows.begin * outer.gap) * a.stride;
+        call.rows = outer.cells;
+        call.s_row = outer.gap * a.stride;
+        call.d_row = outer.stride;
+    }
+    std::vector<int64_t> at(axes, 0);
+    for (;;) {
+        call.array = first;
+        int64_t to = 0;
+        bool real = call.real_columns.begin < call.real_columns.end;
+        for (int q = 0; q < axes - 2; ++q) {
+            const int64_t cell = source_cell(box.sides[q], plan.axes[q].step, at[q]);
+            real &= cell >= 0 && cell < plan.axes[q].n;
+            call.array += cell * plan.axes[q].stride;
+            to += at[q] * box.sides[q].stride;
+        }
+        call.work = static_cast<char*>(memory) + to * plan.width;
+        call.real_rows = real ? rows : Span{0, 0};
+        plan.kernels->border(call);
+        int q = axes - 3;
+        while (q >= 0 && ++at[q] == box.sides[q].cells) at[q--] = 0;
+        if (q < 0) return true;
+    }
+}
+
 }  // namespace
 
 void fill_box(const Plan& plan, Box& box, int64_t group, int64_t first, int64_t count, Layout layout, void* memory) {
@@ -172,6 +225,7 @@ void fill_box(const Plan& plan, Box& box, int64_t group, int64_t first, int64_t 
     box.data = static_cast<const char*>(memory);
     std::memset(static_cast<char*>(memory) + box.elements * plan.width, 0,
                 static_cast<size_t>(plan.kernels->slack * plan.width));
+    if (fill_planes(plan, box, source, count, layout, memory)) return;
     std::vector<int64_t> at(axes, 0);
     for (;;) {
         const char* from = source;

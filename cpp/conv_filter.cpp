@@ -13,6 +13,7 @@ namespace cenote {
 namespace {
 
 constexpr int64_t kMostParts = 8, kPartsBytes = 1024 * 1024;
+constexpr int64_t kPlaneBytes = 16 * 1024;  // of one channel: half of the nearest cache
 
 // Products of parts to complex numbers: (re, re) - (im, im) and (re, im) + (im, re), left where (re, re), (re, im)
 // were.
@@ -86,7 +87,7 @@ void store_channel_task(const void* context, int64_t task, Arena*) {
     const auto& f = *static_cast<const Filter*>(context);
     const Plan& p = f.plan;
     for (const Block& b : f.blocks) {
-        if (f.lanes == SumLanes::groups) {
+        if (f.lanes == SumLanes::groups || f.lanes == SumLanes::pixels) {
             for_taps(p, b, [&](int64_t tap, int64_t offset) {
                 const int64_t row = b.start + tap * b.count + task - b.first;
                 if (task >= b.first && task < b.first + b.count)
@@ -99,6 +100,16 @@ void store_channel_task(const void* context, int64_t task, Arena*) {
     }
 }
 
+// Whether x and y are planes of single channels, without a stride along rows.
+bool reads_planes(const Plan& p) {
+    const PlanAxis& inner = p.axes.back();
+    bool planes = p.out == 1 && p.reduce == 1 && p.same && inner.step == 1 && p.source_channel != p.width &&
+                  inner.stride == p.width && inner.out_stride == p.width && p.result_channel % p.width == 0 &&
+                  reinterpret_cast<uintptr_t>(p.result) % p.width == 0;
+    for (const PlanAxis& a : p.axes) planes &= a.out_stride % p.width == 0;
+    return planes;
+}
+
 }  // namespace
 
 void run_filter(Plan& plan) {
@@ -107,16 +118,24 @@ void run_filter(Plan& plan) {
     Plan& p = f.plan;
     const ConvKernels& k = *p.kernels;
     const bool alone = p.groups > 1 && p.parts == 1 && p.out < k.vector && (p.out == 1 || p.reduce == 1);
-    f.lanes = alone                                                             ? SumLanes::groups
+    const bool planes = alone && reads_planes(p);
+    f.lanes = planes                                                            ? SumLanes::pixels
+              : alone                                                           ? SumLanes::groups
               : p.out <= k.most_m / 2 && (p.groups == 1 || p.reduce == p.parts) ? SumLanes::taps
                                                                                 : SumLanes::channels;
     if (f.lanes == SumLanes::channels && p.groups > 1) bundle_groups(p, k.vector);
-    const int64_t copies = alone ? p.groups * p.out : 1;
+    const int64_t copies = alone && !planes ? p.groups * p.out : 1;
     f.blocks = choose_blocks(p, copies, 0, f.steps);
     f.padded_out = f.lanes == SumLanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
     f.sums = p.groups * f.steps * f.padded_out;
     f.slices = most(1, least(kMostParts, kPartsBytes / most(1, f.sums * p.width)));
-    choose_conv_tiles(p, f.blocks[0].count * copies, alone ? copies : k.panel, conv_tile_bytes(), f.slices);
+    f.in_place = alone && f.blocks.size() == 1 && reads_in_place(p) && reads_results(p);
+    if (f.in_place)
+        choose_row_tiles(p, copies, conv_tile_bytes(), f.slices);
+    else if (planes)
+        choose_conv_tiles(p, 1, 0, least(kPlaneBytes, conv_tile_bytes()), f.slices);
+    else
+        choose_conv_tiles(p, f.blocks[0].count * copies, alone ? copies : k.panel, conv_tile_bytes(), f.slices);
     f.tiles = tile_count(p);
     f.slices = most(1, least(f.slices, f.tiles));
     f.to_result = f.lanes == SumLanes::channels && f.slices == 1 && f.tiles > 0 && p.same && p.parts == 1 &&

@@ -6,8 +6,8 @@
 
 namespace cenote {
 
-// What the lanes of the sums are: channels of y, taps and channels of x, or groups.
-enum class SumLanes : uint8_t { channels, taps, groups };
+// What the lanes of the sums are: channels of y, taps and channels of x, groups, or pixels of one channel of both.
+enum class SumLanes : uint8_t { channels, taps, groups, pixels };
 
 struct Filter {
     Plan plan;
@@ -18,9 +18,13 @@ struct Filter {
     int64_t range, ranges;  // of channels of y, per task
     int64_t sums, slices;   // elements of one part; number of parts
     bool to_result;         // sums are made where the filter belongs
+    bool in_place;          // lanes that are groups, x and y as they are
     Memory memory;
     int64_t tiles;
 };
+
+// Whether y can be read where it is, with all its channels as lanes.
+bool reads_results(const Plan& p);
 
 // Sum up one part of the pixels, for one block of the filter.
 void run_filter_task(const void* filter, int64_t index, Arena* arena);

@@ -60,6 +60,7 @@ struct Task {
     void by_taps(char* packed);
     void by_groups(char* packed);
     void by_groups_in_place();
+    void by_planes(char* memory);
 };
 
 void Task::by_channels(char* packed) {
@@ -142,26 +143,19 @@ void Task::by_taps(char* packed) {
     }
 }
 
-// Whether y can be read where it is, with all its channels as lanes.
-bool reads_y(const Plan& p) {
-    bool direct =
-        p.same && p.result_channel == p.part_bytes && reinterpret_cast<uintptr_t>(p.result) % p.part_bytes == 0;
-    for (const PlanAxis& a : p.axes) direct &= a.out_stride % p.width == 0;
-    return direct;
-}
-
 void Task::by_groups(char* packed) {
     const int64_t all = p.groups * p.out;
     std::vector<Run> taps;
     build_runs(p, block, box, phase, RunShape::lanes, all, taps);
     LanesFilterCall call{};
+    call.rows = 1;
     call.pixels = columns();
     call.lanes = all;
     call.x_step = box.sides.back().u_step;
     call.runs = taps.data();
     call.run_count = static_cast<int64_t>(taps.size());
     call.w = sums + block.start * all * p.width;
-    const bool direct = reads_y(p);
+    const bool direct = reads_results(p);
     call.y_step = direct ? p.axes.back().out_stride / p.width : all;
     if (!direct) pack_y(packed, 0, all, all);
     int64_t pixel = 0;
@@ -186,8 +180,20 @@ void Task::by_groups_in_place() {
     call.y_step = inner.out_stride / p.width;
     const Span columns = tile.u[last];
     const Span whole = whole_windows(inner, 0, columns);
+    // Rows whose taps are all real go together.
+    Span rows{0, 0};
+    if (last > 0) {
+        rows = whole_windows(p.axes[last - 1], 0, tile.u[last - 1]);
+        call.x_row = p.axes[last - 1].step * p.axes[last - 1].stride / p.width;
+        call.y_row = p.axes[last - 1].out_stride / p.width;
+    }
     std::vector<Run> outer, taps;
     for_rows([&](int64_t, int64_t out, const std::vector<int64_t>& at) {
+        call.rows = 1;
+        if (last > 0 && at[last - 1] >= rows.begin && at[last - 1] < rows.end) {
+            if (at[last - 1] > rows.begin) return;
+            call.rows = rows.end - rows.begin;
+        }
         real_outer_taps(p, phase, at, outer);
         for (int64_t begin = columns.begin; begin < columns.end;) {
             const int64_t end = begin == whole.begin ? whole.end : begin + 1;
@@ -202,20 +208,54 @@ void Task::by_groups_in_place() {
     });
 }
 
+// One channel after the other: its cells are brought into the nearest cache.
+void Task::by_planes(char* memory) {
+    const int last = static_cast<int>(p.axes.size()) - 1;
+    std::vector<Run> taps;
+    build_runs(p, block, box, phase, RunShape::lanes, p.groups, taps);
+    PlanesFilterCall call{};
+    call.rows = 1;
+    call.columns = columns();
+    call.runs = taps.data();
+    call.run_count = static_cast<int64_t>(taps.size());
+    if (last > 0) {
+        call.rows = tile.u[last - 1].end - tile.u[last - 1].begin;
+        call.x_row = box.sides[last - 1].u_step;
+        call.y_row = p.axes[last - 1].out_stride / p.width;
+    }
+    for (int64_t g = 0; g < p.groups; ++g) {
+        fill_box(p, box, g, 0, 1, Layout::planar, memory);
+        call.w = sums + (block.start * p.groups + g) * p.width;
+        for_rows([&](int64_t in, int64_t out, const std::vector<int64_t>& at) {
+            if (last > 0 && at[last - 1] > tile.u[last - 1].begin) return;  // rows go together
+            call.x = box.data + in * p.width;
+            call.y = p.result + out + g * p.result_channel;
+            p.kernels->planes_filter(call);
+        });
+    }
+}
+
 }  // namespace
+
+bool reads_results(const Plan& p) {
+    bool direct =
+        p.same && p.result_channel == p.part_bytes && reinterpret_cast<uintptr_t>(p.result) % p.part_bytes == 0;
+    for (const PlanAxis& a : p.axes) direct &= a.out_stride % p.width == 0;
+    return direct;
+}
 
 void run_filter_task(const void* context, int64_t index, Arena* arena) {
     const auto& f = *static_cast<const Filter*>(context);
     const Plan& p = f.plan;
     const auto blocks = static_cast<int64_t>(f.blocks.size());
-    const int64_t groups = f.lanes == SumLanes::groups ? 1 : p.groups;
+    const bool planes = f.lanes == SumLanes::pixels, alone = f.lanes == SumLanes::groups || planes;
+    const int64_t groups = alone ? 1 : p.groups;
     const int64_t range = index % f.ranges, block = index / f.ranges % blocks;
     const int64_t group = index / f.ranges / blocks % groups, slice = index / f.ranges / blocks / groups;
     const Block& b = f.blocks[block];
     if (b.steps == 0) return;
-    const bool alone = f.lanes == SumLanes::groups;
     const int64_t lanes = alone ? p.groups * p.out : 1;
-    const Layout layout = alone ? Layout::expanded : Layout::pixel_major;
+    const Layout layout = planes ? Layout::planar : alone ? Layout::expanded : Layout::pixel_major;
     Task task{f, p, b, group, range * f.range, least((range + 1) * f.range, p.out)};
     task.sums = f.memory.get() + slice * f.sums * p.width;
     task.phase.assign(p.axes.size(), 0);
@@ -224,7 +264,7 @@ void run_filter_task(const void* context, int64_t index, Arena* arena) {
     for (int64_t t = f.tiles * slice / f.slices; t < f.tiles * (slice + 1) / f.slices; ++t) {
         task.tile = tile_at(p, t);
         task.tile.chunk = b.chunk;
-        if (alone && blocks == 1 && reads_in_place(p) && reads_y(p)) {
+        if (f.in_place) {
             task.by_groups_in_place();
             continue;
         }
@@ -234,6 +274,10 @@ void run_filter_task(const void* context, int64_t index, Arena* arena) {
         if (!task.box.direct && task.box.elements > space) {
             space = task.box.elements;
             memory = static_cast<char*>(arena_take(arena, (space + p.kernels->slack) * p.width));
+        }
+        if (planes) {
+            task.by_planes(memory);
+            continue;
         }
         fill_box(p, task.box, group, b.first, b.count, layout, memory);
         task.pixels = 0;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kFewPixels = 512;  // up to these weights are used so rarely that they are not packed beforehand
 constexpr int64_t kLatePanels = 4;
+constexpr int64_t kFewChannels = 4;
 
 // Whether kernels may write results where they belong.
 bool writes_results(const Forward& f) {
@@ -31,6 +32,11 @@ Lanes choose_lanes(const Plan& p) {
     if (p.groups > 1 && !planar && p.reduce > p.parts) return Lanes::channels;
     // Planes in, planes out, and each number in goes to many out: nothing is transposed.
     if (planar && p.taps == 1 && p.groups == 1 && p.parts == 1 && p.out >= p.reduce &&
+        p.axes.back().out_stride == p.part_bytes && p.axes.back().out_step == 1)
+        return Lanes::pixels;
+    // The same with a few channels in and many taps, if rows are long enough for whole blocks of vectors.
+    const int64_t columns = p.axes.back().u.end - p.axes.back().u.begin;
+    if (planar && p.groups == 1 && p.parts == 1 && p.same && p.reduce <= kFewChannels && columns >= 8 * vector &&
         p.axes.back().out_stride == p.part_bytes && p.axes.back().out_step == 1)
         return Lanes::pixels;
     if (p.out <= (planar ? vector / 2 : p.kernels->most_m / 2)) return Lanes::pixels;
@@ -67,6 +73,7 @@ void choose_method(Forward& f) {
     const int64_t panel = f.lanes != Lanes::channels ? 0 : f.pack_late ? least(p.out, kLatePanels * k.panel) : k.panel;
     f.blocks = choose_blocks(p, copies, panel, f.steps);
     f.padded_out = f.lanes == Lanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
+    f.lane_pitch = f.lanes == Lanes::groups ? ceil_div(copies, k.panel) * k.panel + k.panel : 0;
 }
 
 void run_forward(Plan& plan) {
@@ -89,7 +96,10 @@ void run_forward(Plan& plan) {
     f.group_ranges = ceil_div(p.groups, f.group_range);
     const int64_t channels = f.blocks[0].count * copies * (alone ? 1 : f.group_range);
     const int64_t results = f.to_result ? 0 : p.out * copies * (alone ? 1 : f.group_range);
-    choose_conv_tiles(p, channels, results, conv_tile_bytes(), f.pack_late ? 1 : ceil_div(wanted, f.group_ranges));
+    if (alone && f.blocks.size() == 1 && reads_in_place(p))
+        choose_row_tiles(p, copies, conv_tile_bytes(), wanted);
+    else
+        choose_conv_tiles(p, channels, results, conv_tile_bytes(), f.pack_late ? 1 : ceil_div(wanted, f.group_ranges));
     const int64_t tiles = tile_count(p);
     f.ranges = 1;
     f.range = p.out;

@@ -16,6 +16,7 @@ struct Forward {
     std::vector<Block> blocks;
     int64_t steps;                      // of the whole reduction
     int64_t padded_out;                 // channels of a group, in packed weights
+    int64_t lane_pitch;                 // lanes that are groups: elements from one packed step to the next
     int64_t range, ranges;              // channels of the result per task
     int64_t group_range, group_ranges;  // groups per task
     bool to_result;                     // kernels write where the results belong
@@ -27,7 +28,8 @@ struct Forward {
 int64_t panel_at(const Forward& f, int64_t first, int64_t end);
 
 // The weights of a block for channels begin … end-1 of a group, as panels one after the other. A panel is
-// [step][lane], its lanes are filled up to whole vectors. For lanes that are groups it is [step][group, channel].
+// [step][lane], its lanes are filled up to whole vectors. For lanes that are groups it is [step][group, channel], and
+// goes on with the first lanes behind the last one: kernels may go from pixel to pixel within a vector.
 void pack_block(const Forward& f, const Block& b, int64_t group, int64_t begin, int64_t end, char* to);
 
 // All of them, and the bias.
@@ -36,14 +38,14 @@ void pack_weights(Forward& f);
 // Where the panels of a block are, in bytes.
 static inline int64_t packed_at(const Forward& f, const Block& b, int64_t group, int64_t first) {
     const Plan& p = f.plan;
-    if (f.lanes == Lanes::groups) return b.start * p.groups * p.out * p.width;
+    if (f.lanes == Lanes::groups) return b.start * f.lane_pitch * p.width;
     return ((group * f.steps + b.start) * f.padded_out + first * b.steps) * p.width;
 }
 
 // Lanes, blocks and layout of a direct sum.
 void choose_method(Forward& f);
 
-// 3 × 3 filters without a stride, on many channels: see conv_winograd.cpp.
+// Filters of 3 × 3 taps, or made of such pieces, without a stride, on many channels: see conv_winograd.cpp.
 bool winograd_pays(const Plan& p);
 void run_winograd(Plan& plan);
 
@@ -61,6 +63,7 @@ struct ForwardTask {
     int64_t rows = 0;         // pixels of the tile, of all phases
     char* scratch = nullptr;  // results, unless they go to memory at once
     const char* panels = nullptr;
+    char* refill = nullptr;  // where the box is filled for each group when its turn comes
     Box box{};
     std::vector<Run> runs{};
     std::vector<int64_t> from{}, to{};

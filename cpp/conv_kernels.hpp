@@ -25,7 +25,8 @@ struct ChannelsCall {
     const Run* runs;
     int64_t run_count, step;
     int lanes;
-    bool add;  // to what is in out, instead of init
+    bool add;    // to what is in out, instead of init
+    bool ahead;  // each row is in one piece, and seen here for the first time
 };
 
 // out[m][row][lane] = init[m] + Σ a[run.a + i][m] · x[x_at[row] + run.b + i*step + lane]: the lanes are pixels.
@@ -42,28 +43,55 @@ struct PixelsCall {
     int64_t run_count, step;
     int m;
     bool add;
+    bool single;  // all runs are of one product
 };
 
-// out[p*out_step + lane] = init[lane] + Σ x[p*x_step + run.a + lane] · w[run.b + lane]: each lane on its own.
+// out[r*out_row + p*out_step + lane] = init[lane] + Σ x[r*x_row + p*x_step + run.a + lane] · w[run.b + lane]: each lane
+// on its own. A panel of lanes behind the last one, init and w have the first lanes again.
 struct LanesCall {
     const void* x;
     const void* w;
     void* out;
     const void* init;
-    int64_t pixels, lanes, x_step, out_step;
+    int64_t rows, pixels, lanes;
+    int64_t x_row, x_step, out_row, out_step;
     const Run* runs;
     int64_t run_count;
     bool add;
 };
 
-// w[run.b + lane] += Σ x[p*x_step + run.a + lane] · y[p*y_step + lane]: the derivative of the call above.
+// w[run.b + lane] += Σ x[r*x_row + p*x_step + run.a + lane] · y[r*y_row + p*y_step + lane]: the derivative of the call
+// above.
 struct LanesFilterCall {
     const void* x;
     const void* y;
     void* w;
-    int64_t pixels, lanes, x_step, y_step;
+    int64_t rows, pixels, lanes;
+    int64_t x_row, x_step, y_row, y_step;
     const Run* runs;
     int64_t run_count;
+};
+
+// w[run.b] += Σ x[r*x_row + run.a + i] · y[r*y_row + i], for one channel: the lanes are pixels. Up to a vector behind
+// the last cell of x may be read.
+struct PlanesFilterCall {
+    const void* x;
+    const void* y;
+    void* w;
+    int64_t rows, columns, x_row, y_row;
+    const Run* runs;
+    int64_t run_count;
+};
+
+// Planes of rows × columns elements of working memory (strides in elements). Those in [top, bottom) × [left, right) are
+// those of an array (strides in bytes) in the same dtype, one next to the other; the others are zero.
+struct BorderCall {
+    const char* array;  // the first of them
+    int64_t s_row, s_channel;
+    void* work;
+    int64_t d_row, d_channel;
+    int64_t channels, rows, columns;
+    Span real_rows, real_columns;
 };
 
 // A plane of n0 × n1 elements between an array (strides in bytes) and working memory (strides in elements).
@@ -121,6 +149,8 @@ struct ConvKernels {
     void (*pixels)(const PixelsCall&);
     void (*lanes)(const LanesCall&);
     void (*lanes_filter)(const LanesFilterCall&);
+    void (*planes_filter)(const PlanesFilterCall&);
+    void (*border)(const BorderCall&);
     void (*load)(const PlaneCall&);
     void (*store)(const PlaneCall&);
     // Of floats only; null otherwise.

@@ -92,6 +92,13 @@ void pack_channels(const Forward& f, const Block& b, int64_t group, int64_t begi
     }
 }
 
+// The first lanes again behind the last one.
+void go_on(const Forward& f, char* row) {
+    const int64_t all = f.plan.groups * f.plan.out, width = f.plan.width;
+    for (int64_t lane = all; lane < all + f.plan.kernels->panel; ++lane)
+        std::memcpy(row + lane * width, row + (lane - all) * width, static_cast<size_t>(width));
+}
+
 }  // namespace
 
 void pack_block(const Forward& f, const Block& b, int64_t group, int64_t begin, int64_t end, char* to) {
@@ -104,10 +111,12 @@ void pack_block(const Forward& f, const Block& b, int64_t group, int64_t begin, 
     for_taps(p, b, [&](int64_t tap, int64_t w_offset) {
         const char* w = p.w + w_offset;
         if (f.lanes == Lanes::groups) {
-            const int64_t all = p.groups * p.out;
-            for (int64_t r = 0; r < b.count; ++r)
-                p.kernels->load({p.part, const_cast<char*>(w) + (b.first + r) * p.w_reduce, p.w_group, p.w_out,
-                                 to + (tap * b.count + r) * all * p.width, p.out, 1, p.groups, p.out});
+            for (int64_t r = 0; r < b.count; ++r) {
+                char* const row = to + (tap * b.count + r) * f.lane_pitch * p.width;
+                p.kernels->load({p.part, const_cast<char*>(w) + (b.first + r) * p.w_reduce, p.w_group, p.w_out, row,
+                                 p.out, 1, p.groups, p.out});
+                go_on(f, row);
+            }
             return;
         }
         for (int64_t n = begin; n < end;) {
@@ -131,8 +140,10 @@ void pack_weights(Forward& f) {
             load_channels(p, p.bias + g * (p.out / p.parts) * p.bias_stride, 0, p.bias_stride,
                           f.init.get() + g * f.padded_out * p.width, 0, 1, 1, p.out);
     if (f.pack_late) return;
-    f.weights = Memory(bytes * f.steps + p.kernels->panel * p.width);
-    const int64_t packs = f.lanes == Lanes::groups ? 1 : p.groups;  // a task is a block of a group
+    const bool alone = f.lanes == Lanes::groups;
+    if (alone) go_on(f, f.init.get());
+    f.weights = Memory(alone ? f.lane_pitch * f.steps * p.width : bytes * f.steps + p.kernels->panel * p.width);
+    const int64_t packs = alone ? 1 : p.groups;  // a task is a block of a group
     const double cost = static_cast<double>(f.steps) * static_cast<double>(p.groups * p.out) * 8;
     parallel_for(
         packs * static_cast<int64_t>(f.blocks.size()), conv_threads(cost),

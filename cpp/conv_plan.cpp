@@ -61,6 +61,16 @@ int64_t box_cells(const Plan& plan, const std::vector<int64_t>& tile) {
     return cells;
 }
 
+void set_tiles(Plan& plan, const std::vector<int64_t>& tile) {
+    for (size_t q = 0; q < tile.size(); ++q) {
+        PlanAxis& a = plan.axes[q];
+        a.tile = most(tile[q], 1);
+        a.tiles = ceil_div(a.u.end - a.u.begin, a.tile);
+        // As equal as they can be.
+        if (a.tiles > 0) a.tile = ceil_div(a.u.end - a.u.begin, a.tiles);
+    }
+}
+
 }  // namespace
 
 Plan make_plan(const ConvRequest& r) {
@@ -167,13 +177,28 @@ void choose_conv_tiles(Plan& plan, int64_t channels, int64_t extra_per_pixel, in
         if (best < 0) break;
         tile[best] = (tile[best] + 1) / 2;
     }
-    for (size_t q = 0; q < tile.size(); ++q) {
-        PlanAxis& a = plan.axes[q];
-        a.tile = most(tile[q], 1);
-        a.tiles = ceil_div(a.u.end - a.u.begin, a.tile);
-        // As equal as they can be.
-        if (a.tiles > 0) a.tile = ceil_div(a.u.end - a.u.begin, a.tiles);
+    set_tiles(plan, tile);
+}
+
+void choose_row_tiles(Plan& plan, int64_t lanes, int64_t bytes, int64_t tasks) {
+    const size_t axes = plan.axes.size(), last = axes - 1;
+    const auto windows = [&](size_t q) { return most(1, plan.axes[q].u.end - plan.axes[q].u.begin); };
+    std::vector<int64_t> tile(axes, 1);
+    // Some rows of results, and those that their taps see.
+    const int64_t at_hand = last > 0 ? lay_side(plan.axes[last - 1], {0, 4}, {0, plan.axes[last - 1].k}).cells : 1;
+    const int64_t pixel = most(1, lanes * plan.width);
+    tile[last] = most(1, least(windows(last), bytes / (pixel * at_hand)));
+    if (last > 0) tile[last - 1] = most(1, least(windows(last - 1), 8 * bytes / (pixel * tile[last])));
+    const auto tiles = [&] {
+        int64_t count = 1;
+        for (size_t q = 0; q < axes; ++q) count *= ceil_div(windows(q), tile[q]);
+        return count;
+    };
+    while (tiles() < tasks && (tile[last] > 16 || (last > 0 && tile[last - 1] > 4))) {
+        int64_t& cut = last > 0 && tile[last - 1] > 4 ? tile[last - 1] : tile[last];
+        cut = (cut + 1) / 2;
     }
+    set_tiles(plan, tile);
 }
 
 int64_t all_cells(const Plan& plan) {

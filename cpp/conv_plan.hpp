@@ -128,6 +128,9 @@ int64_t conv_tile_bytes();
 
 // Cut the results into tiles whose boxes are at most `bytes` large, into at least `tasks` tiles if that is cheap.
 void choose_conv_tiles(Plan& plan, int64_t channels, int64_t extra_per_pixel, int64_t bytes, int64_t tasks);
+// The same for tasks that read cells where they are, `lanes` of them a pixel: a few rows at a time have to fit into
+// `bytes`, not the whole tile.
+void choose_row_tiles(Plan& plan, int64_t lanes, int64_t bytes, int64_t tasks);
 int64_t all_cells(const Plan& plan);  // source cells that all results see
 Tile tile_at(const Plan& plan, int64_t index);
 int64_t tile_count(const Plan& plan);

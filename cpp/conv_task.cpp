@@ -4,6 +4,12 @@
 
 namespace cenote {
 
+namespace {
+
+constexpr int64_t kShortRun = 16;
+
+}  // namespace
+
 // The windows of the current phase in this tile; false when there are none.
 bool ForwardTask::lay_phase(int64_t& pixels) {
     pixels = 1;
@@ -82,6 +88,7 @@ void ForwardTask::channels_phase(const Block& b, bool first, int64_t before) {
     call.run_count = static_cast<int64_t>(runs.size());
     call.step = 1;
     call.add = !first;
+    call.ahead = box.direct && runs.size() == 1;
     for (int64_t g = groups.begin; g < groups.end; ++g) {
         const int64_t group = g - groups.begin;
         call.a = box.data + group * b.count * p.width;
@@ -117,9 +124,22 @@ void ForwardTask::pixels_phase(const Block& b, bool first, int64_t before) {
     call.run_count = static_cast<int64_t>(runs.size());
     call.step = b.count > 1 || runs.empty() ? box.channel_step : tap_step(p, b, box, phase);
     call.add = !first;
+    call.single = b.count > 1 && b.count < kShortRun;
+    if (call.single) {
+        std::vector<Run> steps;
+        for (const Run& run : runs)
+            for (int64_t i = 0; i < run.length; ++i) steps.push_back({run.a + i, run.b + i * call.step, 1});
+        runs.swap(steps);
+        call.runs = runs.data();
+        call.run_count = static_cast<int64_t>(runs.size());
+    }
     for (int64_t g = groups.begin; g < groups.end; ++g) {
         const int64_t group = g - groups.begin;
         call.x = box.data + group * b.count * box.channel_step * p.width;
+        if (refill) {
+            fill_box(p, box, g, b.first, b.count, f.layout, refill);
+            call.x = box.data;
+        }
         const char* packed = panels_of(b, g);
         char* const to_group = f.to_result ? p.result + result_at(g) : scratch + group * range * rows * p.width;
         for (int64_t n = out.begin; n < out.end;) {
@@ -143,6 +163,7 @@ void ForwardTask::groups_phase(const Block& b, bool first, int64_t before) {
     call.lanes = all;
     call.x_step = box.sides.back().u_step;
     call.out_step = f.to_result ? column_bytes() / p.width : all;
+    call.rows = 1;
     call.runs = runs.data();
     call.run_count = static_cast<int64_t>(runs.size());
     call.add = !first;
@@ -168,13 +189,27 @@ void ForwardTask::groups_in_place(int64_t before) {
     call.out_step = f.to_result ? column_bytes() / p.width : all;
 
     const Span whole = whole_windows(inner, phase[last], u[last]);
+    // Rows whose taps are all real go together.
+    Span rows{0, 0};
+    if (last > 0) {
+        rows = whole_windows(p.axes[last - 1], phase[last - 1], u[last - 1]);
+        call.x_row = p.axes[last - 1].step * p.axes[last - 1].stride / p.width;
+        call.out_row =
+            f.to_result ? p.axes[last - 1].out_step * p.axes[last - 1].out_stride / p.width : columns() * all;
+    }
     std::vector<Run> outer;
-    int64_t row = before;
+    int64_t row = before - columns();
     for_rows([&](int64_t, int64_t to_bytes, const std::vector<int64_t>& at) {
+        row += columns();
+        call.rows = 1;
+        if (last > 0 && at[last - 1] >= rows.begin && at[last - 1] < rows.end) {
+            if (at[last - 1] > rows.begin) return;
+            call.rows = rows.end - rows.begin;
+        }
         real_outer_taps(p, phase, at, outer);
         for (int64_t begin = u[last].begin; begin < u[last].end;) {
             const int64_t end = begin == whole.begin ? whole.end : begin + 1;
-            real_taps(p, phase, outer, begin, all, runs);
+            real_taps(p, phase, outer, begin, f.lane_pitch, runs);
             const int64_t column = begin - u[last].begin;
             call.x = p.source;
             call.out =
@@ -185,16 +220,21 @@ void ForwardTask::groups_in_place(int64_t before) {
             p.kernels->lanes(call);
             begin = end;
         }
-        row += columns();
     });
 }
 
 void ForwardTask::store_phase(int64_t before) {
-    const int64_t columns = this->columns(), range = out.end - out.begin;
+    const int64_t range = out.end - out.begin;
     const bool alone = f.lanes == Lanes::groups;
     const int64_t all = alone ? p.groups * p.out : range * (groups.end - groups.begin);
+    // Whole rows, one behind the other, are one long row.
+    const size_t above = p.axes.size() < 2 ? 0 : p.axes.size() - 2;
+    const bool joined =
+        p.axes.size() > 1 && columns() * column_bytes() == p.axes[above].out_step * p.axes[above].out_stride;
+    const int64_t columns = this->columns() * (joined ? u[above].end - u[above].begin : 1);
     int64_t row = before;
-    for_rows([&](int64_t, int64_t to_bytes, const auto&) {
+    for_rows([&](int64_t, int64_t to_bytes, const std::vector<int64_t>& at) {
+        if (joined && at[above] > u[above].begin) return;
         if (f.lanes == Lanes::pixels) {
             for (int64_t g = groups.begin; g < groups.end; ++g)
                 store_channels(p, p.result + result_at(g) + to_bytes, column_bytes(), p.result_channel,
@@ -224,15 +264,22 @@ void ForwardTask::run() {
         // Boxes of later blocks are seldom larger than those before.
         char *memory = nullptr, *packed = nullptr;
         int64_t space = -1, packed_space = -1;
+        // Planes of groups follow each other through the nearest cache, if one phase is all there is to do with them.
+        bool one_by_one = f.lanes == Lanes::pixels && f.blocks.size() == 1 && count > 1;
+        for (const PlanAxis& a : p.axes) one_by_one &= a.phases.size() == 1;
         for (size_t i = 0; i < f.blocks.size(); ++i) {
             const Block& b = f.blocks[i];
             tile.chunk = b.chunk;
-            box = lay_box(p, tile, alone ? b.count : b.count * count, lanes, f.layout, f.layout == Layout::pixel_major);
+            const int64_t channels = alone || one_by_one ? b.count : b.count * count;
+            box = lay_box(p, tile, channels, lanes, f.layout, f.layout == Layout::pixel_major);
             if (!box.direct && box.elements > space) {
                 space = box.elements;
                 memory = static_cast<char*>(arena_take(arena, (space + p.kernels->slack) * p.width));
             }
-            fill_box(p, box, groups.begin, b.first, alone ? b.count : b.count * count, f.layout, memory);
+            if (one_by_one)
+                refill = memory;
+            else
+                fill_box(p, box, groups.begin, b.first, channels, f.layout, memory);
             if (f.pack_late) {
                 const int64_t each = (out.end - out.begin + p.kernels->panel) * b.steps;
                 if (each * count > packed_space) {
@@ -247,7 +294,7 @@ void ForwardTask::run() {
                                    : f.lanes == Lanes::pixels ? RunShape::pixels
                                                               : RunShape::lanes;
             for_phases([&](int64_t before, int64_t) {
-                build_runs(p, b, box, phase, shape, lanes, runs);
+                build_runs(p, b, box, phase, shape, f.lane_pitch, runs);
                 if (runs.empty() && i > 0) return;
                 if (f.lanes == Lanes::channels)
                     channels_phase(b, i == 0, before);

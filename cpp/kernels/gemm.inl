@@ -24,7 +24,7 @@ inline void store_some(T* p, Wide<T> v, int n) {
 }
 
 // M rows × N vectors of channels.
-template <class T, int M, int N, bool Unit>
+template <class T, int M, int N, bool Unit, bool Ahead>
 CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row) {
     using V = Wide<T>;
     constexpr int L = kLanes<T>;
@@ -46,22 +46,32 @@ CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row) {
     const T* base[M];
     for (int m = 0; m < M; ++m) base[m] = static_cast<const T*>(c.a) + c.a_at[row + m];
     const int64_t step = Unit ? 1 : c.step;
+    [[maybe_unused]] constexpr int64_t line = 64 / sizeof(T);
+    [[maybe_unused]] const int64_t next = Ahead && row + 2 * M <= c.rows ? c.a_at[row + M] - c.a_at[row] : 0;
     for (int64_t r = 0; r < c.run_count; ++r) {
         const Run run = c.runs[r];
         const T* a[M];
         for (int m = 0; m < M; ++m) a[m] = base[m] + run.a;
         const T* b = static_cast<const T*>(c.b) + run.b * (N * L);
         int64_t at = 0;
-#pragma GCC unroll 2
-        for (int64_t i = 0; i < run.length; ++i) {
-            V right[N];
-            for (int n = 0; n < N; ++n) right[n] = load<V>(b + n * L);
-            for (int m = 0; m < M; ++m) {
-                const V left = splat<V>(a[m][at]);
-                for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
+        for (int64_t i = 0; i < run.length;) {
+            int64_t end = run.length;
+            if constexpr (Ahead) {
+                // With the rows of the next block: nobody else knows that they come.
+                for (int m = 0; m < M; ++m) __builtin_prefetch(a[m] + at + next);
+                end = i + line < end ? i + line : end;
             }
-            b += N * L;
-            at += step;
+#pragma GCC unroll 2
+            for (; i < end; ++i) {
+                V right[N];
+                for (int n = 0; n < N; ++n) right[n] = load<V>(b + n * L);
+                for (int m = 0; m < M; ++m) {
+                    const V left = splat<V>(a[m][at]);
+                    for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
+                }
+                b += N * L;
+                at += step;
+            }
         }
     }
     for (int m = 0; m < M; ++m) {
@@ -77,8 +87,10 @@ CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row) {
 template <class T, int N, bool Unit, int M>
 inline void channels_rows(const ChannelsCall& c, int64_t row, int64_t rows) {
     if constexpr (M > 0) {
-        if (rows == M)
-            channels_block<T, M, N, Unit>(c, row);
+        if (rows == M && c.ahead && Unit && N == 2 && M == kRows)
+            channels_block<T, M, N, Unit, Unit && N == 2 && M == kRows>(c, row);
+        else if (rows == M)
+            channels_block<T, M, N, Unit, false>(c, row);
         else
             channels_rows<T, N, Unit, M - 1>(c, row, rows);
     }
@@ -150,6 +162,43 @@ CENOTE_ONCE void pixels_block(const PixelsCall& c, int64_t row, int64_t lane) {
     }
 }
 
+// The same for runs of one product each: short loops in a long one cost more than their products.
+template <class T, int M, int N>
+CENOTE_ONCE void single_steps_block(const PixelsCall& c, int64_t row, int64_t lane) {
+    using V = Wide<T>;
+    constexpr int L = kLanes<T>;
+    V sum[M][N];
+    T* const out = static_cast<T*>(c.out) + c.out_at[row] + lane;
+    const int64_t left_over = c.lanes - lane - (N - 1) * L;
+    const int last = left_over < L ? static_cast<int>(left_over) : L;
+    for (int m = 0; m < M; ++m) {
+        const V first = c.init && !c.add ? splat<V>(static_cast<const T*>(c.init)[m]) : V{};
+        for (int n = 0; n < N; ++n) {
+            const T* p = out + m * c.out_stride + n * L;
+            sum[m][n] = !c.add ? first : n < N - 1 || last == L ? load<V>(p) : load_some(p, last);
+        }
+    }
+    const T* const base = static_cast<const T*>(c.x) + c.x_at[row] + lane;
+    for (const Run *run = c.runs, *const end = run + c.run_count; run != end; ++run) {
+        const T* const a = static_cast<const T*>(c.a) + run->a * M;
+        const T* const x = base + run->b;
+        V right[N];
+        for (int n = 0; n < N; ++n) right[n] = load<V>(x + n * L);
+        for (int m = 0; m < M; ++m) {
+            const V left = splat<V>(a[m]);
+            for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
+        }
+    }
+    for (int m = 0; m < M; ++m) {
+        T* p = out + m * c.out_stride;
+        for (int n = 0; n < N - 1; ++n) store(p + n * L, sum[m][n]);
+        if (last == L)
+            store(p + (N - 1) * L, sum[m][N - 1]);
+        else
+            store_some(p + (N - 1) * L, sum[m][N - 1], last);
+    }
+}
+
 constexpr int kMostM = 6;
 // Vectors of pixels for M channels: enough sums to hide the latency of an addition, in 16 registers.
 constexpr int pixel_vectors(int m) { return m == 1 ? 8 : m == 2 ? 5 : m == 3 ? 4 : m == 4 ? 3 : 2; }
@@ -157,7 +206,9 @@ constexpr int pixel_vectors(int m) { return m == 1 ? 8 : m == 2 ? 5 : m == 3 ? 4
 template <class T, int M, int N>
 inline void pixels_wide(const PixelsCall& c, int64_t row, int64_t lane, int64_t vectors) {
     if constexpr (N > 0) {
-        if (vectors >= N)
+        if (vectors >= N && c.single)
+            single_steps_block<T, M, N>(c, row, lane);
+        else if (vectors >= N)
             pixels_block<T, M, N>(c, row, lane);
         else
             pixels_wide<T, M, N - 1>(c, row, lane, vectors);
@@ -208,28 +259,102 @@ CENOTE_ONCE void pixel_rows_block(const PixelsCall& c, int64_t row, int64_t lane
         }
 }
 
-// The same for all lanes; false when rows from `row` on are not of that kind.
-template <class T, int K>
-inline bool pixel_rows(const PixelsCall& c, int64_t row) {
-    if (c.run_count != K || c.runs[0].length != K || c.step != 1 || row + kPixelRows > c.rows) return false;
-    const int64_t x_row = c.x_at[row + 1] - c.x_at[row];
+// 3 × 3 taps, which stay in registers, and R rows of results: each cell is read once for all of them.
+template <class T, int R>
+CENOTE_ONCE void three_rows_block(const PixelsCall& c, int64_t row, int64_t x_row) {
+    using V = Wide<T>;
+    constexpr int L = kLanes<T>;
+    V w[9];
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; ++i) w[i] = splat<V>(static_cast<const T*>(c.a)[c.runs[i / 3].a + i % 3]);
+    const V first = c.init && !c.add ? splat<V>(static_cast<const T*>(c.init)[0]) : V{};
+    const T* const base = static_cast<const T*>(c.x) + c.x_at[row] + c.runs[0].b;
+    for (int64_t lane = 0; lane < c.lanes; lane += L) {
+        T* const out = static_cast<T*>(c.out) + lane;
+        const int count = c.lanes - lane < L ? static_cast<int>(c.lanes - lane) : L;
+        V sum[R];
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) sum[r] = first;
+        if (c.add)
+            for (int r = 0; r < R; ++r) {
+                const T* p = out + c.out_at[row + r];
+                sum[r] = count == L ? load<V>(p) : load_some(p, count);
+            }
+        const T* x = base + lane;
+#pragma GCC unroll 8
+        for (int i = 0; i < R + 2; ++i, x += x_row) {
+#pragma GCC unroll 3
+            for (int t = 0; t < 3; ++t) {
+                const V cell = load<V>(x + t);
+#pragma GCC unroll 8
+                for (int r = 0; r < R; ++r)
+                    if (i - r >= 0 && i - r < 3) sum[r] += w[3 * (i - r) + t] * cell;
+            }
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            T* p = out + c.out_at[row + r];
+            if (count == L)
+                store(p, sum[r]);
+            else
+                store_some(p, sum[r], count);
+        }
+    }
+}
+
+template <class T, int R>
+inline void three_rows(const PixelsCall& c, int64_t row, int64_t rows, int64_t x_row) {
+    if constexpr (R > 0) {
+        if (rows == R)
+            three_rows_block<T, R>(c, row, x_row);
+        else
+            three_rows<T, R - 1>(c, row, rows, x_row);
+    }
+}
+
+// How many rows from `row` on are as far apart as the K rows of K taps are.
+template <int K>
+inline int64_t rows_of_taps(const PixelsCall& c, int64_t row) {
+    if (c.run_count != K || c.runs[0].length != K || c.step != 1) return 0;
+    const int64_t x_row = c.runs[1].b - c.runs[0].b;
     for (int k = 1; k < K; ++k)
-        if (c.runs[k].b - c.runs[k - 1].b != x_row || c.runs[k].length != c.runs[0].length) return false;
-    for (int r = 2; r < kPixelRows; ++r)
-        if (c.x_at[row + r] - c.x_at[row + r - 1] != x_row) return false;
+        if (c.runs[k].b - c.runs[k - 1].b != x_row || c.runs[k].length != K) return 0;
+    int64_t end = row + 1;
+    while (end < c.rows && c.x_at[end] - c.x_at[end - 1] == x_row) ++end;
+    return end - row;
+}
+
+// Rows that share their cells, for all lanes: how many have been made.
+template <class T>
+inline int64_t pixel_rows(const PixelsCall& c, int64_t row) {
     constexpr int L = kLanes<T>, N = 3;
-    const int64_t vectors = (c.lanes + L - 1) / L, blocks = (vectors + N - 1) / N;
+    if (const int64_t rows = rows_of_taps<3>(c, row)) {
+        constexpr int most_rows = 6;
+        const int64_t blocks = (rows + most_rows - 1) / most_rows, x_row = c.runs[1].b - c.runs[0].b;
+        for (int64_t k = 0, at = 0; k < blocks; ++k) {
+            const int64_t end = rows * (k + 1) / blocks;
+            // Results of the next block: a store has to wait for its line otherwise.
+            for (int64_t r = end; r < rows && r < end + most_rows; ++r)
+                for (int64_t i = 0; i < c.lanes; i += 64 / static_cast<int64_t>(sizeof(T)))
+                    __builtin_prefetch(static_cast<T*>(c.out) + c.out_at[row + r] + i, 1);
+            three_rows<T, most_rows>(c, row + at, end - at, x_row);
+            at = end;
+        }
+        return rows;
+    }
+    if (rows_of_taps<5>(c, row) < kPixelRows) return 0;
+    const int64_t vectors = (c.lanes + L - 1) / L, blocks = (vectors + N - 1) / N, x_row = c.runs[1].b - c.runs[0].b;
     for (int64_t k = 0, v = 0; k < blocks; ++k) {
         const int64_t end = vectors * (k + 1) / blocks;
         if (end - v == 3)
-            pixel_rows_block<T, K, 3>(c, row, v * L, x_row);
+            pixel_rows_block<T, 5, 3>(c, row, v * L, x_row);
         else if (end - v == 2)
-            pixel_rows_block<T, K, 2>(c, row, v * L, x_row);
+            pixel_rows_block<T, 5, 2>(c, row, v * L, x_row);
         else
-            pixel_rows_block<T, K, 1>(c, row, v * L, x_row);
+            pixel_rows_block<T, 5, 1>(c, row, v * L, x_row);
         v = end;
     }
-    return true;
+    return kPixelRows;
 }
 
 template <class T, int M>
@@ -237,9 +362,11 @@ inline void pixels_all(const PixelsCall& c) {
     constexpr int N = pixel_vectors(M), L = kLanes<T>;
     const int64_t vectors = (c.lanes + L - 1) / L, blocks = (vectors + N - 1) / N;
     for (int64_t row = 0; row < c.rows;) {
-        if (M == 1 && (pixel_rows<T, 3>(c, row) || pixel_rows<T, 5>(c, row))) {
-            row += kPixelRows;
-            continue;
+        if constexpr (M == 1) {
+            if (const int64_t made = pixel_rows<T>(c, row)) {
+                row += made;
+                continue;
+            }
         }
         for (int64_t k = 0, v = 0; k < blocks; ++k) {
             const int64_t end = vectors * (k + 1) / blocks;

@@ -149,3 +149,41 @@ void store_plane(const PlaneCall& c) {
     }
     store_plane_of<T, T>(c);
 }
+
+// Vectors that overlap at the end: a few cells do not deserve the call of a function.
+template <class T>
+inline void copy_cells(T* out, const T* in, int64_t n) {
+    using V = typename Lane<T, kVectorBytes>::V;
+    constexpr int L = kVectorBytes / static_cast<int>(sizeof(T));
+    int64_t i = 0;
+    for (; i + L <= n; i += L) store(out + i, load<V>(in + i));
+    if (i < n && n >= L)
+        store(out + n - L, load<V>(in + n - L));
+    else
+        for (; i < n; ++i) store(out + i, load<T>(in + i));
+}
+
+template <class T>
+void border(const BorderCall& c) {
+    const int64_t left = c.real_columns.begin, right = c.real_columns.end;
+    const auto clear = [](T* to, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) to[i] = T{};
+    };
+    for (int64_t channel = 0; channel < c.channels; ++channel) {
+        T* row = static_cast<T*>(c.work) + channel * c.d_channel;
+        const char* from = c.array + channel * c.s_channel;
+        for (int64_t r = 0; r < c.rows; ++r, row += c.d_row) {
+            if (r < c.real_rows.begin || r >= c.real_rows.end) {
+                clear(row, c.columns);
+                continue;
+            }
+            // The next channel is wanted soon, and is too far away for the processor to guess.
+            for (int64_t byte = 0; byte < (right - left) * static_cast<int64_t>(sizeof(T)); byte += 64)
+                __builtin_prefetch(from + c.s_channel + byte, 0, 2);
+            clear(row, left);
+            copy_cells(row + left, reinterpret_cast<const T*>(from), right - left);
+            clear(row + right, c.columns - right);
+            from += c.s_row;
+        }
+    }
+}
