@@ -224,17 +224,11 @@ void ForwardTask::groups_in_place(int64_t before) {
 }
 
 void ForwardTask::store_phase(int64_t before) {
-    const int64_t range = out.end - out.begin;
+    const int64_t columns = this->columns(), range = out.end - out.begin;
     const bool alone = f.lanes == Lanes::groups;
     const int64_t all = alone ? p.groups * p.out : range * (groups.end - groups.begin);
-    // Whole rows, one behind the other, are one long row.
-    const size_t above = p.axes.size() < 2 ? 0 : p.axes.size() - 2;
-    const bool joined =
-        p.axes.size() > 1 && columns() * column_bytes() == p.axes[above].out_step * p.axes[above].out_stride;
-    const int64_t columns = this->columns() * (joined ? u[above].end - u[above].begin : 1);
     int64_t row = before;
-    for_rows([&](int64_t, int64_t to_bytes, const std::vector<int64_t>& at) {
-        if (joined && at[above] > u[above].begin) return;
+    for_rows([&](int64_t, int64_t to_bytes, const auto&) {
         if (f.lanes == Lanes::pixels) {
             for (int64_t g = groups.begin; g < groups.end; ++g)
                 store_channels(p, p.result + result_at(g) + to_bytes, column_bytes(), p.result_channel,
