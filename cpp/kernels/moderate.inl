@@ -31,6 +31,8 @@ CENOTE_INLINE inline V finished_single(const Job& job, V total, V top) {
     if (job.power == 2.0) return square_root(total);
     const V safe = total > 0.0f ? total : splat<V>(1.0f);
     const V root = job.power == 3.0 ? cube_root(safe) : square_root(square_root(safe));
-    const V y = total > 0.0f ? root : total;
+    // A total that is the largest cell's alone is its power, whose root is known.
+    const V square = top * top, power = job.power == 3.0 ? V(square * top) : V(square * square);
+    const V y = total == power ? top : total > 0.0f ? root : total;
     return y < top ? top : y;
 }
