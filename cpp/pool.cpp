@@ -96,10 +96,10 @@ void choose_tiles(Job& job, int64_t batch, int threads, int64_t cells) {
         for (int q = 0; q < job.rank; ++q) job.tile[q] = most(job.axis[q].o, 1);
         job.lane_tile = job.lanes;
         for (int64_t size = tile_size(job); size > budget; size = tile_size(job)) {
-            // Lanes are nearly free to split, down to a few cache lines.
+            // Lanes are nearly free to split, down to a few cache lines; not quite, because they are read in one piece.
             int best = -1;
             const int64_t lane_bytes = job.lane_tile * width;
-            double cost = lane_bytes > 1024 ? 1.0 : lane_bytes > 256 ? 1.1 : 1e9;
+            double cost = lane_bytes > 1024 ? 1.01 : lane_bytes > 256 ? 1.1 : 1e9;
             for (int q = 0; q < job.rank; ++q) {
                 if (job.tile[q] == 1 || cost_of_halving(job, q) >= cost) continue;
                 best = q;
