@@ -26,7 +26,7 @@ def pairs(k: int, n: int) -> list[tuple[int, int]]:
     return [(0, 0), (1, 0), (k - 1, 1), (2 * n % 5 + k, k)]
 
 
-@pytest.mark.parametrize("dtype", [*REALS, BFLOAT16], ids=str)
+@pytest.mark.parametrize("dtype", REALS, ids=str)
 @pytest.mark.parametrize(("k", "s"), [(2, 2), (3, 2), (2, 1), (3, 1), (4, 2), (1, 2)])
 def test_rows(dtype: np.dtype[Any], k: int, s: int) -> None:
     for i, n in enumerate(ROWS):
@@ -38,8 +38,8 @@ def test_rows(dtype: np.dtype[Any], k: int, s: int) -> None:
         check_all(window.on(shape), dtype)
 
 
-@pytest.mark.parametrize("dtype", [*REALS, BFLOAT16], ids=str)
-@pytest.mark.parametrize("window", [(2, 2), (3, 3), (2, 3), (3,), (2,), (2, 2, 2), (3, 2, 2), (3, 1), (4, 4), (5, 2)])
+@pytest.mark.parametrize("dtype", REALS, ids=str)
+@pytest.mark.parametrize("window", [(2, 2), (3, 3), (2, 3), (3,), (2,), (2, 2, 2), (3, 2, 2), (3, 1), (4, 4), (2,) * 4])
 def test_lanes(dtype: np.dtype[Any], window: tuple[int, ...]) -> None:
     """64 bytes of lanes are enough."""
     rank, size = len(window), dtype.itemsize
@@ -78,6 +78,14 @@ def test_another_order_of_axes_is_another_order_of_cells(dtype: np.dtype[Any]) -
         wide = rng.integers(0, 5, (3, 12, 40, 72)).astype(dtype)
         check_picks(wide[:, :, ::2], geometry)
         check_sums(wide[:, :, ::2], geometry)
+
+
+def test_nans_are_made_quiet_wherever_they_lie() -> None:
+    """A bfloat16 NaN that is not: in whole vectors, at the end of a row, and in rows that are too short for them."""
+    x = np.full((2, 2, 70), 0x7F81, np.uint16).view(BFLOAT16)
+    rows = cn.max_pool(x, (2, 2), padding=(0, 1)).view(np.uint16)
+    assert (rows == 0x7FC1).all()
+    assert (cn.max_pool(x[:, :, :4], (2, 2)).view(np.uint16) == 0x7FC1).all()
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *HALVES], ids=str)

@@ -92,10 +92,8 @@ void norm_at_once(const Job& job, int64_t task, Arena* arena) {
                         store(out + i, finished_single(job, joined.v, joined.top));
                     else
                         store(out + i, finished_single(job, joined.v, splat<typename L::V>(0.0f)));
-                    if constexpr (sizeof(typename L::V) == kVectorBytes)
+                    if constexpr (L::count > 1)
                         wild |= joined.w;
-                    else if constexpr (L::count > 1)
-                        for (int k = 0; k < L::count; ++k) wild_elsewhere |= joined.w[k];
                     else
                         wild_elsewhere |= joined.w;
                 });
