@@ -14,6 +14,9 @@ namespace {
 int64_t tile_bytes = 192 * 1024;
 // Tiles are made smaller than that, down to this part of it, when there are too few of them for the threads.
 constexpr int64_t kSmallestPart = 6;
+// Windows that overlap this far are worth larger tiles, which share fewer cells with each other.
+constexpr int64_t kLarge = 9, kLargePart = 3;
+constexpr int64_t kPage = 8192;
 // Below this much work a second thread costs more than it brings.
 int64_t grain_cells = 32 * 1024;
 
@@ -83,14 +86,22 @@ double cost_of_halving(const Job& job, int q) {
     const int64_t whole = job.tile[q], half = (whole + 1) / 2;
     const double before = static_cast<double>(reach(a, whole)) / static_cast<double>(whole);
     double cost = static_cast<double>(reach(a, half)) / static_cast<double>(half) / before;
-    // Rows of less than a few vectors run at the speed of their tails.
-    if (q == job.rank - 1 && job.lanes == 1) cost += half * size_of(job.work) < 512 ? 1.0 : 0.02;
-    return cost;
+    // Small windows are joined anew for each result: along the first axis a sum only reads the shared cells again, and
+    // a maximum does half of its work again.
+    if (q == 0 && a.k < kLarge) cost = 1 + (cost - 1) * (job.reduce == Reduce::sum ? 0.4 : 0.7);
+    if (q < job.rank - 1) return cost;
+    // Rows of less than a few vectors run at the speed of their tails, and pieces of rows are slow to read and write:
+    // max 3×3 of 2048² floats takes 2.7 ms by 64×512 and 1.5 ms by 16×2048.
+    const int64_t row = half * job.lane_tile * size_of(job.work);
+    return cost + (job.lanes == 1 && row < 512 ? 1.0 : row < kPage ? 0.3 : 0.02);
 }
 
 void choose_tiles(Job& job, int64_t batch, int threads, int64_t cells) {
     const int64_t width = size_of(job.work);
     int64_t budget = tile_bytes / width;
+    bool overlaps = false;
+    for (int q = 0; q < job.rank; ++q) overlaps |= job.axis[q].k >= kLarge && job.axis[q].k > job.axis[q].s;
+    if (overlaps && job.direct && !job.winners) budget *= kLargePart;  // others hold a copy of the cells too
     const bool large = cells >= grain_cells;
     for (;;) {
         for (int q = 0; q < job.rank; ++q) job.tile[q] = most(job.axis[q].o, 1);

@@ -37,6 +37,22 @@ def test_doubling(k: int) -> None:
             check_all(geometry, DTYPES[(i + s + k) % len(DTYPES)])
 
 
+@pytest.mark.parametrize("k", [5, 6, 7, 8, 9, 21])
+def test_sweeping(k: int) -> None:
+    """Runs of about 64 bytes and 256, strides about k / 2, fewer and more windows than make up a block."""
+    rng = np.random.default_rng(k)
+    for i, run in enumerate((1, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 130, 257, 300)):
+        for j, (s, count) in enumerate(((1, 3), (1, 4), (1, 2 * k + 3), (2, k + 2), (k // 2, 6), (k // 2 + 1, 5))):
+            padding = ((0, 0), (2, k // 2), (k - 1, k - 1))[(i + j) % 3]
+            n = max(1, k + (count - 1) * s - sum(padding))
+            geometry = parse_window((2, k), (1, s), ((0, 0), padding), 1, False, (0, 1)).on((3, n, run))
+            dtype = DTYPES[(i + j + k) % len(DTYPES)]
+            x = ties(rng, (3, n, run), dtype)
+            if dtype.kind == "f":
+                x = with_nans(rng, np.where(rng.random(x.shape) < 0.3, np.array(-0.0, dtype), x), 2 * k)
+            check_picks(x, geometry)
+
+
 @pytest.mark.parametrize("s", [1, 2, 3, 7, 64, 65])
 def test_windows_in_a_row(s: int) -> None:
     for i, run in enumerate((1, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 257)):

@@ -32,9 +32,9 @@ inline Span whole_windows(const Axis& a, int64_t j0, int64_t count) {
     return {begin - j0, most(begin, end) - j0};
 }
 
-enum class Way { one_by_one, in_a_row, doubling, halving, spread };
+enum class Way { one_by_one, in_a_row, doubling, sweeping, halving, spread };
 
-constexpr int64_t kLineBytes = 16 * 1024;  // what a line that is gone over again and again may fill of the first cache
+constexpr int64_t kLineBytes = 96 * 1024;  // what a line that is gone over again and again may fill of the caches
 
 // How much of a run to take at a time: an odd number of cache lines, about `bytes`. Rows a power of two apart would
 // have their loads wait for stores that only look like theirs (13×13 over 256 lanes: 35 ms, and 8 so).
@@ -48,6 +48,7 @@ template <class C>
 struct Plan {
     Way way;
     bool laid;             // the line is copied, padding included
+    bool apart;            // windows that are cut are joined one by one
     bool together;         // windows are halved together
     Margins at;            // where its real cells are
     int64_t chunk;         // elements of each run that are worked on together
@@ -90,6 +91,13 @@ inline Plan<C> plan_pass(const Pass<C>& p, bool has_second, Arena* arena) {
 
     const int64_t length = line_length(a, p.count);
     const bool cut = p.whole.begin > 0 || p.whole.end < p.count;
+    if (sweeping_pays<C>(p)) {
+        plan.way = Way::sweeping;
+        plan.line = take_cells<C>(arena, a.k * kSweepBytes / width, false);
+        plan.sums = take_cells<C>(arena, kSweepBytes / width, false);
+        fill_empty<C>(plan.sums, kSweepBytes / width);
+        return plan;
+    }
     // Long runs are fast one window at a time; short ones are worth undoing a stride for.
     if (doubling_pays(a)) {
         plan.way = Way::doubling;
@@ -98,8 +106,12 @@ inline Plan<C> plan_pass(const Pass<C>& p, bool has_second, Arena* arena) {
             plan.spare = take_cells<C>(arena, length * p.run, true);
         plan.sums = take_cells<C>(arena, length * plan.chunk, true);
         plan.laid = cut || p.in_stride != p.run || plan.chunk != p.run;
-    } else if (dense && (a.s == 1 ? p.run * width < 256 || !cut : a.s <= 64 && p.run * width < 32)) {
+    } else if (dense && (a.s == 1 || (a.s <= 64 && p.run * width < 32))) {
+        // Long runs are not worth a copy: windows that are cut are joined one by one.
+        plan.apart = cut && p.run * width >= 256;
+        if (plan.apart && p.whole.begin >= p.whole.end) return plan;
         plan.way = Way::in_a_row;
+        if (plan.apart) return plan;
         plan.laid = cut;
         if (a.s > 1 && !by_stride_2(a, p.run)) {
             plan.phases = take<Source<C>>(arena, a.s);
@@ -128,6 +140,13 @@ inline void run_line(const Pass<C>& p, const Plan<C>& plan, Source<C> in, Target
     switch (plan.way) {
         case Way::one_by_one: return windows_one_by_one<C>(p, in, out, 0, p.count);
         case Way::in_a_row: {
+            if (plan.apart) {
+                const int64_t first = first_cell(a, p.j0 + p.whole.begin) - p.c0;
+                windows_one_by_one<C>(p, in, out, 0, p.whole.begin);
+                windows_in_a_row<C>(p, ahead<C>(in, first * p.run), ahead<C>(out, p.whole.begin * p.run),
+                                    p.whole.end - p.whole.begin, nullptr);
+                return windows_one_by_one<C>(p, in, out, p.whole.end, p.count);
+            }
             if (plan.laid) lay_line<C>(plan.line, in, plan.at, p.in_stride, p.run);
             const Source<C> cells = plan.laid ? readable<C>(plan.line) : ahead<C>(in, plan.at.from * p.run);
             return windows_in_a_row<C>(p, cells, out, p.count, plan.phases);
@@ -145,6 +164,9 @@ inline void run_line(const Pass<C>& p, const Plan<C>& plan, Source<C> in, Target
                 const Source<C> cells = plan.laid ? readable<C>(plan.line) : ahead<C>(in, plan.at.from * p.run);
                 windows_by_doubling<C>(p, cells, ahead<C>(out, i), run, plan.sums, plan.spare);
             }
+            return;
+        case Way::sweeping:
+            if constexpr (!C::summed && !C::two_planes) windows_by_sweeping<C>(p, in, out, plan.line.v, plan.sums.v);
             return;
         case Way::halving:
             if (plan.together)

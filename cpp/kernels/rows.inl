@@ -84,7 +84,7 @@ CENOTE_ONCE void join_rows(Target<C> out, const Source<C>* rows, int64_t begin, 
     if (count == 0) return fill_empty<C>(out, n);
     const bool whole = count == taps;
     // Unrolled up to where the loop below is as fast: a maximum is a plain chain, a sum has a tree to keep.
-    constexpr int unrolled = C::two_planes ? 3 : C::summed ? 8 : 5;
+    constexpr int unrolled = C::two_planes ? 3 : 8;
     if (whole || !C::summed) {
         if (count == 1) return join_rows_of<C, 1>(out, rows, begin, n, weight);
         if (count == 2) return join_rows_of<C, 2>(out, rows, begin, n, weight);

@@ -28,6 +28,10 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "lines.inl"
 
+#include "doubling.inl"
+
+#include "sweeps.inl"
+
 #include "pass.inl"
 
 #include "tile.inl"
