@@ -21,7 +21,7 @@ namespace cenote {
 namespace {
 
 constexpr int64_t kPoints = 16;
-constexpr int64_t kBlockBytes = 384 * 1024;  // of points of cells and of results
+constexpr int64_t kBlockBytes = 768 * 1024;  // of points of cells and of results
 constexpr int64_t kLeastChannels = 32, kLeastPixels = 96, kMostSteps = 128, kMostChannels = 128;
 
 // Taps of the axes before the last two, and the first taps of these.
@@ -76,28 +76,32 @@ int64_t pieces_of(int64_t k) { return ceil_div(k, 3); }
 
 constexpr int64_t kFilterChannels = 16;
 
-// The taps of a piece, of some channels of the source, as [tap][channel][lane].
+// The taps of a piece, of some channels of the source, as [channel][tap][lane].
 void bring_taps(const Winograd& f, const Piece& piece, int64_t first, int64_t count, char* taps) {
     const Plan& p = f.p;
     const size_t axes = p.axes.size();
     const PlanAxis &outer = p.axes[axes - 2], &inner = p.axes[axes - 1];
     const int64_t rows = least(3, outer.k - piece.row), columns = least(3, inner.k - piece.column);
-    const int64_t wide = f.padded_out, part = p.part_bytes, step = count * wide;
-    if (wide > p.out || rows * columns < 9) std::memset(taps, 0, static_cast<size_t>(9 * step * p.width));
+    const int64_t wide = f.padded_out, part = p.part_bytes;
+    if (wide > p.out || rows * columns < 9) std::memset(taps, 0, static_cast<size_t>(9 * count * wide * p.width));
     char* w = const_cast<char*>(p.w) + first * p.w_reduce + piece.row * outer.w_stride + piece.column * inner.w_stride;
     for (size_t q = 0; q + 2 < axes; ++q) w += piece.outer[q] * p.axes[q].w_stride;
     const bool up = inner.w_stride == part && outer.w_stride == 3 * part;
     const bool down = inner.w_stride == -part && outer.w_stride == -3 * part;
-    if (rows * columns == 9 && (up || down)) {  // taps next to each other: by channel
+    if (rows * columns == 9 && up && p.w_reduce == 9 * part) {  // all of them next to each other
+        p.kernels->load({p.part, w, part, p.w_out, taps, wide, 1, 9 * count, p.out});
+        return;
+    }
+    if (rows * columns == 9 && (up || down)) {  // those of a channel
         for (int64_t c = 0; c < count; ++c)
             p.kernels->load({p.part, w + c * p.w_reduce - (up ? 0 : 8 * part), part, p.w_out,
-                             taps + ((up ? 0 : 8 * step) + c * wide) * p.width, up ? step : -step, 1, 9, p.out});
+                             taps + (9 * c + (up ? 0 : 8)) * wide * p.width, up ? wide : -wide, 1, 9, p.out});
         return;
     }
     for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = 0; j < columns; ++j)
             p.kernels->load({p.part, w + i * outer.w_stride + j * inner.w_stride, p.w_reduce, p.w_out,
-                             taps + (3 * i + j) * step * p.width, wide, 1, count, p.out});
+                             taps + (3 * i + j) * wide * p.width, 9 * wide, 1, count, p.out});
 }
 
 // The points of a piece of the filters, of some channels of the source.
@@ -115,9 +119,9 @@ void transform_filter(const void* context, int64_t task, Arena* arena) {
             const int64_t at = (piece - b.pieces.begin) * b.count() + c - b.channels.begin;
             for (int64_t n = 0; n < wide; n += panel) {
                 const int64_t lanes = least(panel, wide - n);
-                p.kernels->winograd_filter({taps + ((c - first) * wide + n) * p.width,
-                                            f.weights.get() + (points_at(f, b, 0, n) + at * lanes) * p.width,
-                                            count * wide, b.steps * wide, lanes});
+                p.kernels->winograd_filter({taps + (9 * (c - first) * wide + n) * p.width,
+                                            f.weights.get() + (points_at(f, b, 0, n) + at * lanes) * p.width, wide,
+                                            b.steps * wide, lanes});
             }
         }
     }
@@ -316,6 +320,25 @@ void cut_filter(Winograd& f) {
     }
 }
 
+// About so many tiles for a task. Blocks share the cells along their sides, and short rows cost more than long ones.
+void share_out(Winograd& f, int64_t tiles) {
+    const int64_t groups = most(1, most(8, tiles) / (f.rows.d * f.columns.d));
+    const auto seen = [&](size_t axis, const TileAxis& a, int64_t count) {
+        return static_cast<double>((2 * count + 3 * pieces_of(f.p.axes[axis].k) - 1) * a.d);
+    };
+    const size_t axes = f.p.axes.size();
+    double least_cost = 0;
+    for (int64_t blocks = 1; blocks <= f.columns.groups; ++blocks) {
+        const int64_t wide = ceil_div(f.columns.groups, blocks), high = least(f.rows.groups, most(1, groups / wide));
+        const double cells = seen(axes - 2, f.rows, high) * (seen(axes - 1, f.columns, wide) + 8);
+        const double cost = cells / static_cast<double>(wide * high);
+        if (blocks > 1 && cost >= least_cost) continue;
+        least_cost = cost;
+        f.columns.blocks = blocks;
+        f.rows.blocks = ceil_div(f.rows.groups, high);
+    }
+}
+
 }  // namespace
 
 bool winograd_pays(const Plan& p) {
@@ -359,10 +382,7 @@ void run_winograd(Plan& plan) {
     const auto pieces = static_cast<int64_t>(f.pieces.size());
     const double products = static_cast<double>(p.pixels * pieces) * 4 * static_cast<double>(p.out * p.reduce);
     const int threads = conv_threads(products);
-    const int64_t each = f.rows.d * f.columns.d;  // tiles of a group of each axis
-    const int64_t groups = most(1, most(8, kBlockBytes / (kPoints * p.width * (f.blocks[0].steps + f.range))) / each);
-    f.columns.blocks = ceil_div(f.columns.groups, groups);
-    f.rows.blocks = ceil_div(f.rows.groups, most(1, groups / ceil_div(f.columns.groups, f.columns.blocks)));
+    share_out(f, kBlockBytes / (kPoints * p.width * (f.blocks[0].steps + f.range)));
     const int64_t wanted = threads > 1 ? 4 * threads : 1;
     while (f.range > k.panel && f.outer * f.rows.blocks * f.columns.blocks * ceil_div(p.out, f.range) < wanted)
         f.range = ceil_div(f.range, 2 * k.panel) * k.panel;

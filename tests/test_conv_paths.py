@@ -122,6 +122,33 @@ def test_one_by_one_where_rows_lie_in_one_piece(level: str) -> None:
         check(frame_of("channels_last", 1, (pixels,), (1,), channels=channels, filters=24), level)
 
 
+# ----------------------------------------------------------------------------------- planes that are transposed
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_planes_of_every_size_come_in_and_go_out(level: str) -> None:
+    """Squares of vectors, of which the last ones of a row overlap, and what is left beside them."""
+    for channels, columns in itertools.product((*range(5, 20), 31, 33), (*range(1, 20), 27, 28, 63, 66)):
+        given = {"channels": channels, "filters": channels + 2, "stride": (1, 1 + columns % 3 // 2)}
+        check(frame_of("channels_first", 1, (2, columns), (2, 1), **given), level, shift=columns % 3)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_number_of_filters(level: str, layout: str) -> None:
+    """Panels of two vectors, of one, and those that are not whole, where sums are begun and where they go on."""
+    for filters, taps in itertools.product(range(5, 36), (1, 3, 700)):
+        given = {"channels": 7, "filters": filters, "padding": taps // 2}
+        check(frame_of(layout, 1, (13,), (taps,), **given), level, results=["y", "x"])
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_second_cell_of_rows_of_every_length(level: str) -> None:
+    for columns, width in itertools.product((*range(1, 40), 65, 66), (1, 2, 3)):
+        given = {"channels": 3, "filters": 3, "groups": 3, "stride": (1, 2), "padding": (0, 1)}
+        check(frame_of("channels_first", 1, (3, columns), (2, width), **given), level, shift=columns % 4)
+
+
 # ------------------------------------------------------------------------------------------------------ Winograd
 
 
@@ -151,6 +178,15 @@ def test_winograd_of_filters_made_of_pieces(level: str, layout: str) -> None:
                                                 ((7, 7), 1, 3, 32), ((6, 6), (1, 3), (0, 7), 130)):  # fmt: skip
         given = {"channels": channels, "filters": 33, "dilation": dilation, "padding": padding}
         check(frame_of(layout, 2, (13, 14), window, **given), level, results=["y", "x"])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_winograd_in_blocks_of_every_shape(layout: str) -> None:
+    """One task for all tiles, and planes that are cut along rows, along columns, and both ways."""
+    for space, dilation, channels in (((16, 30), 1, 64), ((4, 150), 1, 64), ((150, 4), 1, 64), ((40, 42), 1, 64),
+                                      ((13, 61), (1, 3), 64), ((37, 41), 2, 40), ((9, 33), 1, 260)):  # fmt: skip
+        given = {"channels": channels, "filters": 64, "dilation": dilation, "padding": 1}
+        check(frame_of(layout, 1, space, (3, 3), **given), LEVELS[-1], threads=3, results=["y", "x"])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
