@@ -128,7 +128,7 @@ def test_one_by_one_where_rows_lie_in_one_piece(level: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_planes_of_every_size_come_in_and_go_out(level: str) -> None:
     """Squares of vectors, of which the last ones of a row overlap, and what is left beside them."""
-    for channels, columns in itertools.product((*range(5, 20), 31, 33), (*range(1, 20), 27, 28, 63, 66)):
+    for channels, columns in itertools.product((*range(5, 20), 31, 33, 64, 128), (*range(1, 20), 27, 28, 63, 66)):
         given = {"channels": channels, "filters": channels + 2, "stride": (1, 1 + columns % 3 // 2)}
         check(frame_of("channels_first", 1, (2, columns), (2, 1), **given), level, shift=columns % 3)
 
@@ -170,6 +170,14 @@ def test_winograd_from_its_least_channels_and_pixels_on(layout: str) -> None:
         check(frame_of(layout, batch, (4, 4), (3, 3), **given), LEVELS[-1], results=["y", "x"])
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_winograd_of_pieces_from_its_least_channels_on(layout: str) -> None:
+    """Half as many channels do where there are 4 pieces, and not where there are 3."""
+    for channels, filters, window in itertools.product((15, 16, 17), (31, 32), ((5, 5), (9, 3), (4, 6))):
+        given = {"channels": channels, "filters": filters, "padding": 2}
+        check(frame_of(layout, 1, (12, 11), window, **given), LEVELS[-1], results=["y", "x"])
+
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_winograd_of_filters_made_of_pieces(level: str, layout: str) -> None:
@@ -204,6 +212,7 @@ SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int, int]] = {
     "3×3, dilation 2": ((13, 14), (3, 3), 2, 64),
     "3×3×3": ((5, 13, 14), (3, 3, 3), 1, 32),
     "5×5": ((13, 14), (5, 5), 1, 32),
+    "5×5, 16 channels": ((13, 14), (5, 5), 1, 16),
 }
 
 
@@ -214,15 +223,17 @@ def errors(name: str, level: str, result: str) -> tuple[float, float]:
     rng = np.random.default_rng(1)
     pads = tuple(dilation * (k // 2) for k in window)
     given = {"dilation": dilation, "padding": pads}
-    frame = frame_of("channels_last", 2, space, window, channels=channels, filters=channels, **given)
-    source, w = (rng.standard_normal(shape).astype("f") for shape in (frame.x, frame.w))
+    many = max(channels, 32)  # in the result
+    sizes = (channels, many) if result == "y" else (many, channels)
+    frame = frame_of("channels_last", 2, space, window, channels=sizes[0], filters=sizes[1], **given)
     other = "x" if result == "y" else "y"
+    source, w = (rng.standard_normal(shape).astype("f") for shape in (getattr(frame, other), frame.w))
     exact = reference(frame, result, {other: source.astype("d"), "w": w.astype("d")})
-    direct = np.empty_like(source)
+    direct = np.empty_like(exact, dtype="f")
     with Case(source, {}, None, level, 2, DEFAULT_LIMITS).setting():  # type: ignore[arg-type]
         got = convolve(frame, result, {other: source, "w": w})
-        for begin in range(0, channels, 31):
-            count = min(31, channels - begin)
+        for begin in range(0, many, 31):
+            count = min(31, many - begin)
             sizes = (channels, count) if result == "y" else (count, channels)
             part = frame_of("channels_last", 2, space, window, channels=sizes[0], filters=sizes[1], **given)
             some = (..., slice(begin, begin + count))

@@ -10,30 +10,37 @@ CENOTE_INLINE inline void row_points(const V* d, T* points, int64_t point) {
 }
 
 // One tile of 4 × 4 cells to 16 points: Bᵀ d B. Row by row of points: all of a tile are more than there are registers.
+template <class V, class T>
+CENOTE_INLINE inline void tile_points(const T* x0, int64_t down, int64_t right, T* points, int64_t point) {
+    const T *const x1 = x0 + down, *const x2 = x1 + down, *const x3 = x2 + down;
+    V a[4], b[4];
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) a[k] = load<V>(x0 + k * right) - load<V>(x2 + k * right);
+    row_points(a, points, point);
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+        const V one = load<V>(x1 + k * right), two = load<V>(x2 + k * right);
+        a[k] = one + two;
+        b[k] = two - one;
+    }
+    row_points(a, points + 4 * point, point);
+    row_points(b, points + 8 * point, point);
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) a[k] = load<V>(x1 + k * right) - load<V>(x3 + k * right);
+    row_points(a, points + 12 * point, point);
+}
+
 template <class T>
-void winograd_cells(const WinogradCells& c) {
-    const int64_t right = c.column, point = c.point;
-    for_lanes<T>(c.lanes, [&](auto l, int64_t i) CENOTE_INLINE {
-        using V = typename decltype(l)::V;
-        const T* const x0 = static_cast<const T*>(c.x) + i;
-        const T *const x1 = x0 + c.row, *const x2 = x1 + c.row, *const x3 = x2 + c.row;
-        T* const points = static_cast<T*>(c.points) + i;
-        V a[4], b[4];
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) a[k] = load<V>(x0 + k * right) - load<V>(x2 + k * right);
-        row_points(a, points, point);
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) {
-            const V one = load<V>(x1 + k * right), two = load<V>(x2 + k * right);
-            a[k] = one + two;
-            b[k] = two - one;
-        }
-        row_points(a, points + 4 * point, point);
-        row_points(b, points + 8 * point, point);
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) a[k] = load<V>(x1 + k * right) - load<V>(x3 + k * right);
-        row_points(a, points + 12 * point, point);
-    });
+void winograd_cells(const WinogradCells& all) {
+    const WinogradCells c = all;
+    const T* x = static_cast<const T*>(c.x);
+    T* points = static_cast<T*>(c.points);
+    for (int64_t tile = 0; tile < c.tiles; ++tile, x += c.next, points += c.next_points) {
+        int64_t i = 0;
+        for (; i + kLanes<T> <= c.lanes; i += kLanes<T>)
+            tile_points<Wide<T>>(x + i, c.row, c.column, points + i, c.point);
+        for (; i < c.lanes; ++i) tile_points<T>(x + i, c.row, c.column, points + i, c.point);
+    }
 }
 
 // A filter of 3 × 3 taps to 16 points: G g Gᵀ.
@@ -88,19 +95,21 @@ CENOTE_INLINE inline V results_of(const T* points, int64_t point, V first, const
     return (y[0][0] - y[0][0]) + (y[0][1] - y[0][1]) + ((y[1][0] - y[1][0]) + (y[1][1] - y[1][1]));
 }
 
-// Of a tile, rows × columns results are wanted. False if one of its results is not finite.
+// Of each tile, rows × columns results are wanted. False if one of its results is not finite.
 template <class T>
 bool winograd_results(const WinogradResults& all) {
     using V = Wide<T>;
     const WinogradResults c = all;
-    const T *const points = static_cast<const T*>(c.points), *const init = static_cast<const T*>(c.init);
-    T* const out = static_cast<T*>(c.out);
+    const T *points = static_cast<const T*>(c.points), *const init = static_cast<const T*>(c.init);
+    T* out = static_cast<T*>(c.out);
     V strange{};
-    int64_t i = 0;
-    for (; i + kLanes<T> <= c.lanes; i += kLanes<T>)
-        strange += results_of<V>(points + i, c.point, load<V>(init + i), c, out + i);
     T odd{};
-    for (; i < c.lanes; ++i) odd += results_of<T>(points + i, c.point, init[i], c, out + i);
+    for (int64_t tile = 0; tile < c.tiles; ++tile, points += c.next_points, out += c.next) {
+        int64_t i = 0;
+        for (; i + kLanes<T> <= c.lanes; i += kLanes<T>)
+            strange += results_of<V>(points + i, c.point, load<V>(init + i), c, out + i);
+        for (; i < c.lanes; ++i) odd += results_of<T>(points + i, c.point, init[i], c, out + i);
+    }
     bool finite = odd == 0;
     for (int k = 0; k < kLanes<T>; ++k) finite &= strange[k] == 0;
     return finite;
