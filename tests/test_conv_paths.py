@@ -61,8 +61,9 @@ def check(
 def test_depthwise_by_every_number_of_rows(level: str, layout: str) -> None:
     """Up to 14 rows whose taps are all real: blocks of 4, of 6, and what is left of them."""
     for rows in range(1, 15):
-        given = {"channels": 17, "filters": 17, "groups": 17, "padding": (1, 1)}
-        check(frame_of(layout, 2, (rows, 9), (3, 3), **given), level, shift=rows % 5)
+        for size in (3, 5):
+            given = {"channels": 17, "filters": 17, "groups": 17, "padding": size // 2}
+            check(frame_of(layout, 2, (rows, 9), (size, size), **given), level, shift=rows % 5)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -183,7 +184,8 @@ def test_winograd_of_pieces_from_its_least_channels_on(layout: str) -> None:
 def test_winograd_of_filters_made_of_pieces(level: str, layout: str) -> None:
     for window, dilation, padding, channels in (((4, 4), 1, 2, 32), ((5, 5), 1, 2, 32), ((5, 5), 2, 3, 33),
                                                 ((6, 5), 1, 1, 32), ((3, 5), 1, 1, 40), ((9, 3), 1, 4, 70),
-                                                ((7, 7), 1, 3, 32), ((6, 6), (1, 3), (0, 7), 130)):  # fmt: skip
+                                                ((5, 3), 1, 1, 33), ((7, 7), 1, 3, 32),
+                                                ((6, 6), (1, 3), (0, 7), 130)):  # fmt: skip
         given = {"channels": channels, "filters": 33, "dilation": dilation, "padding": padding}
         check(frame_of(layout, 2, (13, 14), window, **given), level, results=["y", "x"])
 
@@ -271,3 +273,20 @@ def test_winograd_keeps_what_is_not_finite_to_its_windows(name: str, bad: float)
         at = tuple(c + p - dilation * t for c, p, t in zip(cells, pads, taps, strict=True))
         seen[(1, *at)] = True
     np.testing.assert_array_equal(np.isfinite(got), ~seen)
+
+
+@pytest.mark.parametrize("filters", [32, 33, 39])
+def test_winograd_sees_what_is_not_finite_in_every_lane(filters: int) -> None:
+    frame = frame_of("channels_last", 1, (12, 12), (3, 3), channels=32, filters=filters)
+    for lane in {0, 31, filters - 1}:
+        x, w = np.ones(frame.x, "f"), np.ones(frame.w, "f")
+        w[2, 1, 5, lane] = np.inf
+        np.testing.assert_array_equal(convolve(frame, "y", {"x": x, "w": w}), reference(frame, "y", {"x": x, "w": w}))
+
+
+def test_winograd_sees_an_overflow_that_direct_sums_do_not_have() -> None:
+    """Of the last point of the last tile, which one result needs."""
+    frame = frame_of("channels_last", 1, (14, 14), (3, 3), channels=32, filters=32)
+    x, w = np.zeros(frame.x, "f"), np.full(frame.w, 0.5, "f")
+    x[0, 11, 13, 7], x[0, 13, 13, 7] = 3e38, -3e38
+    np.testing.assert_array_equal(convolve(frame, "y", {"x": x, "w": w}), reference(frame, "y", {"x": x, "w": w}))
