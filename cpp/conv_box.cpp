@@ -10,6 +10,8 @@ namespace cenote {
 
 namespace {
 
+constexpr int64_t kLine = 64, kSameSets = 256;  // bytes
+
 // Source offsets of the taps of a chunk.
 Span offsets_of(const PlanAxis& a, Span chunk) {
     Span all{0, 0};
@@ -72,6 +74,10 @@ Box lay_box(const Plan& plan, const Tile& tile, int64_t channels, int64_t lanes,
     int64_t size = 1;
     box.channel_step = layout == Layout::expanded ? lanes : 1;
     if (layout != Layout::planar) size = channels * (layout == Layout::expanded ? lanes : 1);
+    // Planes are transposed to pixels column by column: a cache has few places for those that are a power of two apart.
+    if (layout == Layout::pixel_major && plan.source_channel != plan.part_bytes * plan.parts &&
+        size * plan.width % kSameSets == 0)
+        size += kLine / plan.width;
     box.fold = layout == Layout::planar ? box.sides[axes - 1].windows : 1;
     for (int q = axes - 1; q >= 0; --q) {
         Box::Side& side = box.sides[q];

@@ -103,11 +103,13 @@ struct PlaneCall {
     int64_t d0, d1, n0, n1;
 };
 
-// The three steps of Winograd's F(2×2, 3×3) for one tile, or one channel of the filter; strides in elements.
+// The three steps of Winograd's F(2×2, 3×3); strides in elements. Cells and results of `tiles` tiles, whose cells are
+// `next` apart, and whose points `next_points`; the filter of one channel.
 struct WinogradCells {
     const void* x;
     void* points;
     int64_t row, column, point, lanes;
+    int64_t tiles, next, next_points;
 };
 struct WinogradFilter {
     const void* w;
@@ -120,6 +122,7 @@ struct WinogradResults {
     void* out;
     int64_t point, row, column, lanes;
     int rows, columns;
+    int64_t tiles, next, next_points;
 };
 
 // Fourier transforms along the first axis of n × lanes complex numbers, n a power of two; `turns` has n/2 cosines and

@@ -61,8 +61,9 @@ def check(
 def test_depthwise_by_every_number_of_rows(level: str, layout: str) -> None:
     """Up to 14 rows whose taps are all real: blocks of 4, of 6, and what is left of them."""
     for rows in range(1, 15):
-        given = {"channels": 17, "filters": 17, "groups": 17, "padding": (1, 1)}
-        check(frame_of(layout, 2, (rows, 9), (3, 3), **given), level, shift=rows % 5)
+        for size in (3, 5):
+            given = {"channels": 17, "filters": 17, "groups": 17, "padding": size // 2}
+            check(frame_of(layout, 2, (rows, 9), (size, size), **given), level, shift=rows % 5)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -122,6 +123,33 @@ def test_one_by_one_where_rows_lie_in_one_piece(level: str) -> None:
         check(frame_of("channels_last", 1, (pixels,), (1,), channels=channels, filters=24), level)
 
 
+# ----------------------------------------------------------------------------------- planes that are transposed
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_planes_of_every_size_come_in_and_go_out(level: str) -> None:
+    """Squares of vectors, of which the last ones of a row overlap, and what is left beside them."""
+    for channels, columns in itertools.product((*range(5, 20), 31, 33, 64, 128), (*range(1, 20), 27, 28, 63, 66)):
+        given = {"channels": channels, "filters": channels + 2, "stride": (1, 1 + columns % 3 // 2)}
+        check(frame_of("channels_first", 1, (2, columns), (2, 1), **given), level, shift=columns % 3)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_number_of_filters(level: str, layout: str) -> None:
+    """Panels of two vectors, of one, and those that are not whole, where sums are begun and where they go on."""
+    for filters, taps in itertools.product(range(5, 36), (1, 3, 700)):
+        given = {"channels": 7, "filters": filters, "padding": taps // 2}
+        check(frame_of(layout, 1, (13,), (taps,), **given), level, results=["y", "x"])
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_second_cell_of_rows_of_every_length(level: str) -> None:
+    for columns, width in itertools.product((*range(1, 40), 65, 66), (1, 2, 3)):
+        given = {"channels": 3, "filters": 3, "groups": 3, "stride": (1, 2), "padding": (0, 1)}
+        check(frame_of("channels_first", 1, (3, columns), (2, width), **given), level, shift=columns % 4)
+
+
 # ------------------------------------------------------------------------------------------------------ Winograd
 
 
@@ -143,14 +171,32 @@ def test_winograd_from_its_least_channels_and_pixels_on(layout: str) -> None:
         check(frame_of(layout, batch, (4, 4), (3, 3), **given), LEVELS[-1], results=["y", "x"])
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_winograd_of_pieces_from_its_least_channels_on(layout: str) -> None:
+    """Half as many channels do where there are 4 pieces, and not where there are 3."""
+    for channels, filters, window in itertools.product((15, 16, 17), (31, 32), ((5, 5), (9, 3), (4, 6))):
+        given = {"channels": channels, "filters": filters, "padding": 2}
+        check(frame_of(layout, 1, (12, 11), window, **given), LEVELS[-1], results=["y", "x"])
+
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_winograd_of_filters_made_of_pieces(level: str, layout: str) -> None:
     for window, dilation, padding, channels in (((4, 4), 1, 2, 32), ((5, 5), 1, 2, 32), ((5, 5), 2, 3, 33),
                                                 ((6, 5), 1, 1, 32), ((3, 5), 1, 1, 40), ((9, 3), 1, 4, 70),
-                                                ((7, 7), 1, 3, 32), ((6, 6), (1, 3), (0, 7), 130)):  # fmt: skip
+                                                ((5, 3), 1, 1, 33), ((7, 7), 1, 3, 32),
+                                                ((6, 6), (1, 3), (0, 7), 130)):  # fmt: skip
         given = {"channels": channels, "filters": 33, "dilation": dilation, "padding": padding}
         check(frame_of(layout, 2, (13, 14), window, **given), level, results=["y", "x"])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_winograd_in_blocks_of_every_shape(layout: str) -> None:
+    """One task for all tiles, and planes that are cut along rows, along columns, and both ways."""
+    for space, dilation, channels in (((16, 30), 1, 64), ((4, 150), 1, 64), ((150, 4), 1, 64), ((40, 42), 1, 64),
+                                      ((13, 61), (1, 3), 64), ((37, 41), 2, 40), ((9, 33), 1, 260)):  # fmt: skip
+        given = {"channels": channels, "filters": 64, "dilation": dilation, "padding": 1}
+        check(frame_of(layout, 1, space, (3, 3), **given), LEVELS[-1], threads=3, results=["y", "x"])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -168,6 +214,7 @@ SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int, int]] = {
     "3×3, dilation 2": ((13, 14), (3, 3), 2, 64),
     "3×3×3": ((5, 13, 14), (3, 3, 3), 1, 32),
     "5×5": ((13, 14), (5, 5), 1, 32),
+    "5×5, 16 channels": ((13, 14), (5, 5), 1, 16),
 }
 
 
@@ -178,15 +225,17 @@ def errors(name: str, level: str, result: str) -> tuple[float, float]:
     rng = np.random.default_rng(1)
     pads = tuple(dilation * (k // 2) for k in window)
     given = {"dilation": dilation, "padding": pads}
-    frame = frame_of("channels_last", 2, space, window, channels=channels, filters=channels, **given)
-    source, w = (rng.standard_normal(shape).astype("f") for shape in (frame.x, frame.w))
+    many = max(channels, 32)  # in the result
+    sizes = (channels, many) if result == "y" else (many, channels)
+    frame = frame_of("channels_last", 2, space, window, channels=sizes[0], filters=sizes[1], **given)
     other = "x" if result == "y" else "y"
+    source, w = (rng.standard_normal(shape).astype("f") for shape in (getattr(frame, other), frame.w))
     exact = reference(frame, result, {other: source.astype("d"), "w": w.astype("d")})
-    direct = np.empty_like(source)
+    direct = np.empty_like(exact, dtype="f")
     with Case(source, {}, None, level, 2, DEFAULT_LIMITS).setting():  # type: ignore[arg-type]
         got = convolve(frame, result, {other: source, "w": w})
-        for begin in range(0, channels, 31):
-            count = min(31, channels - begin)
+        for begin in range(0, many, 31):
+            count = min(31, many - begin)
             sizes = (channels, count) if result == "y" else (count, channels)
             part = frame_of("channels_last", 2, space, window, channels=sizes[0], filters=sizes[1], **given)
             some = (..., slice(begin, begin + count))
@@ -224,3 +273,20 @@ def test_winograd_keeps_what_is_not_finite_to_its_windows(name: str, bad: float)
         at = tuple(c + p - dilation * t for c, p, t in zip(cells, pads, taps, strict=True))
         seen[(1, *at)] = True
     np.testing.assert_array_equal(np.isfinite(got), ~seen)
+
+
+@pytest.mark.parametrize("filters", [32, 33, 39])
+def test_winograd_sees_what_is_not_finite_in_every_lane(filters: int) -> None:
+    frame = frame_of("channels_last", 1, (12, 12), (3, 3), channels=32, filters=filters)
+    for lane in {0, 31, filters - 1}:
+        x, w = np.ones(frame.x, "f"), np.ones(frame.w, "f")
+        w[2, 1, 5, lane] = np.inf
+        np.testing.assert_array_equal(convolve(frame, "y", {"x": x, "w": w}), reference(frame, "y", {"x": x, "w": w}))
+
+
+def test_winograd_sees_an_overflow_that_direct_sums_do_not_have() -> None:
+    """Of the last point of the last tile, which one result needs."""
+    frame = frame_of("channels_last", 1, (14, 14), (3, 3), channels=32, filters=32)
+    x, w = np.zeros(frame.x, "f"), np.full(frame.w, 0.5, "f")
+    x[0, 11, 13, 7], x[0, 13, 13, 7] = 3e38, -3e38
+    np.testing.assert_array_equal(convolve(frame, "y", {"x": x, "w": w}), reference(frame, "y", {"x": x, "w": w}))

@@ -28,6 +28,8 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "gemm.inl"
 
+#include "pixels.inl"
+
 #include "depthwise.inl"
 
 #include "winograd.inl"

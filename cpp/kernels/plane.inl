@@ -56,28 +56,61 @@ inline void transpose_steps(V* row) {
     }
 }
 
-// out[j*out_stride + i] = in[i*in_stride + j], strides in bytes, rows × columns of `in`.
+// A square of N × N elements, from rows in_stride apart to columns out_stride apart (in bytes).
+template <class T, int N>
+CENOTE_INLINE inline void transpose_square(char* out, int64_t out_stride, const char* in, int64_t in_stride) {
+    using V = typename VecOf<T, N* static_cast<int>(sizeof(T))>::type;
+    V square[N];
+#pragma GCC unroll 16
+    for (int k = 0; k < N; ++k) square[k] = load<V>(in + k * in_stride);
+    transpose_steps<N / 2, N>(square);
+#pragma GCC unroll 16
+    for (int k = 0; k < N; ++k) store(out + k * out_stride, square[k]);
+}
+
+// out[j*out_stride + i] = in[i*in_stride + j], strides in bytes, rows × columns of `in`. Squares follow each other
+// along the rows of the array, which may be far from any cache: those of `out` if they are `to_array`. The last squares
+// of a row overlap those before if they are more than a third full.
 template <class T>
 CENOTE_ONCE void transpose(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t rows,
-                           int64_t columns) {
+                           int64_t columns, bool to_array) {
     constexpr int N = (kVectorBytes > 32 ? 32 : kVectorBytes) / static_cast<int>(sizeof(T));
     constexpr auto W = static_cast<int64_t>(sizeof(T));
-    using V = typename VecOf<T, N* static_cast<int>(sizeof(T))>::type;
-    int64_t i = 0;
-    for (; i + N <= rows; i += N) {
-        int64_t j = 0;
-        for (; j + N <= columns; j += N) {
-            V square[N];
-            for (int k = 0; k < N; ++k) square[k] = load<V>(in + (i + k) * in_stride + j * W);
-            transpose_steps<N / 2, N>(square);
-            for (int k = 0; k < N; ++k) store(out + (j + k) * out_stride + i * W, square[k]);
-        }
-        for (; j < columns; ++j)
-            for (int k = 0; k < N; ++k)
-                store(out + j * out_stride + (i + k) * W, load<T>(in + (i + k) * in_stride + j * W));
+    const auto covered = [](int64_t n) { return n < N || n % N <= N / 3 ? n / N * N : n; };
+    const int64_t whole_rows = covered(rows), whole_columns = covered(columns);
+    const auto square = [&](int64_t i, int64_t j) CENOTE_INLINE {
+        i = i + N > whole_rows ? whole_rows - N : i;
+        j = j + N > whole_columns ? whole_columns - N : j;
+        transpose_square<T, N>(out + j * out_stride + i * W, out_stride, in + i * in_stride + j * W, in_stride);
+    };
+    constexpr int64_t strip = 8 * N;  // as much of `in` as stays near
+    if (to_array) {
+        for (int64_t from = 0; from < whole_rows; from += strip)
+            for (int64_t j = 0; j < whole_columns; j += N)
+                for (int64_t i = from; i < whole_rows && i < from + strip; i += N) square(i, j);
+    } else {
+        for (int64_t i = 0; i < whole_rows; i += N)
+            for (int64_t j = 0; j < whole_columns; j += N) square(i, j);
     }
-    for (; i < rows; ++i)
-        for (int64_t j = 0; j < columns; ++j) store(out + j * out_stride + i * W, load<T>(in + i * in_stride + j * W));
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j)
+            store(out + j * out_stride + i * W, load<T>(in + i * in_stride + j * W));
+}
+
+// Every second element.
+template <class V, int... I>
+CENOTE_INLINE inline V even_of(V a, V b, Seq<I...>) {
+    return __builtin_shufflevector(a, b, (2 * I)...);
+}
+template <class T>
+inline void take_every_second(T* out, const char* in, int64_t n) {
+    using V = typename Lane<T, kVectorBytes>::V;
+    constexpr int L = kVectorBytes / static_cast<int>(sizeof(T));
+    const T* const from = reinterpret_cast<const T*>(in);
+    int64_t i = 0;
+    for (; i + L < n; i += L)  // the element behind the last one need not be there
+        store(out + i, even_of(load<V>(from + 2 * i), load<V>(from + 2 * i + L), typename MakeSeq<L>::type{}));
+    for (; i < n; ++i) out[i] = load<T>(from + 2 * i);
 }
 
 template <class S, class T>
@@ -91,9 +124,11 @@ inline void load_plane_of(const PlaneCall& c) {
     } else if (c.s0 == W && c.d0 == 1) {
         for (int64_t j = 0; j < c.n1; ++j) take_row<S>(work + j * c.d1, c.array + j * c.s1, c.n0);
     } else if (__is_same(S, T) && c.s0 == W && c.d1 == 1) {
-        transpose<T>(reinterpret_cast<char*>(work), c.d0 * W, c.array, c.s1, c.n1, c.n0);
+        transpose<T>(reinterpret_cast<char*>(work), c.d0 * W, c.array, c.s1, c.n1, c.n0, false);
     } else if (__is_same(S, T) && c.s1 == W && c.d0 == 1) {
-        transpose<T>(reinterpret_cast<char*>(work), c.d1 * W, c.array, c.s0, c.n0, c.n1);
+        transpose<T>(reinterpret_cast<char*>(work), c.d1 * W, c.array, c.s0, c.n0, c.n1, false);
+    } else if (__is_same(S, T) && c.s0 == 2 * W && c.d0 == 1) {
+        for (int64_t j = 0; j < c.n1; ++j) take_every_second(work + j * c.d1, c.array + j * c.s1, c.n0);
     } else {
         for (int64_t i = 0; i < c.n0; ++i)
             for (int64_t j = 0; j < c.n1; ++j)
@@ -113,9 +148,9 @@ inline void store_plane_of(const PlaneCall& c) {
     } else if (c.s0 == W && c.d0 == 1) {
         for (int64_t j = 0; j < c.n1; ++j) give_row<S>(c.array + j * c.s1, work + j * c.d1, c.n0);
     } else if (__is_same(S, T) && c.s0 == W && c.d1 == 1) {
-        transpose<T>(c.array, c.s1, reinterpret_cast<const char*>(work), c.d0 * W, c.n0, c.n1);
+        transpose<T>(c.array, c.s1, reinterpret_cast<const char*>(work), c.d0 * W, c.n0, c.n1, true);
     } else if (__is_same(S, T) && c.s1 == W && c.d0 == 1) {
-        transpose<T>(c.array, c.s0, reinterpret_cast<const char*>(work), c.d1 * W, c.n1, c.n0);
+        transpose<T>(c.array, c.s0, reinterpret_cast<const char*>(work), c.d1 * W, c.n1, c.n0, true);
     } else {
         for (int64_t i = 0; i < c.n0; ++i)
             for (int64_t j = 0; j < c.n1; ++j)
