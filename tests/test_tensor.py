@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 import cenote as cn
+from cenote.linear import FEW
 
 Array = NDArray[Any]
 
@@ -130,6 +131,35 @@ def test_what_is_broadcast_is_summed() -> None:
     a, b, c = cn.Tensor(np.ones((2, 1))), cn.Tensor(np.ones(3)), cn.Tensor(2.0)
     (a * b * c).backward(np.arange(6.0).reshape(2, 3))
     assert (grad_of(a), grad_of(b), grad_of(c)) == ([[6.0], [24.0]], [6.0, 10.0, 14.0], 15.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_the_gradient_of_a_sum_is_an_array_of_its_own(dtype: Any, more: int) -> None:
+    """Up to so many elements the gradient is made as an array, above as a view of one number."""
+    x = cn.Tensor(np.zeros(FEW + more, dtype))
+    held = x * 1
+    held.sum().backward()
+    for t in (x, held):
+        assert t.grad is not None
+        assert (t.grad == 1).all()
+        assert t.grad.dtype == dtype
+        assert t.grad.flags.writeable
+        assert t.grad.flags.owndata
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float16, ">f4", np.float32, np.float64])
+@pytest.mark.parametrize("name", ["max_pool", "avg_pool"])
+def test_gradients_do_not_depend_on_the_layout(name: str, dtype: Any, order: Any) -> None:
+    """Arrays that need no rearrangement go straight to the core."""
+    data = np.asarray(np.random.default_rng(1).permutation(96).reshape(4, 4, 6), dtype, order=order)
+    g = np.asarray(np.arange(24).reshape(4, 2, 3) % 5, order="F" if order == "C" else "C")
+    x, same = cn.Tensor(data), cn.Tensor(np.ascontiguousarray(data, np.float64))
+    pool = getattr(cn, name)
+    pool(x, (2, 2)).backward(g)
+    pool(same, (2, 2)).backward(np.ascontiguousarray(g))
+    assert grad_of(x) == grad_of(same)
 
 
 def test_constants_have_no_gradient() -> None:

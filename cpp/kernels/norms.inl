@@ -15,10 +15,7 @@ struct PowerSum {
     };
     template <class V>
     static Reg<V> fresh(V cell) {
-        using W = typename Beside<V, U>::type;
-        const V size = to_float<V>(to_bits(cell) & 0x7fffffffu), square = size * size;
-        const auto moderate = (size == 0.0f) | ((size >= kSingleLeast) & (size <= kSingleMost));
-        return {Power == 2 ? square : V(square * size), moderate ? splat<W>(0u) : splat<W>(~0u)};
+        return {powered(to_float<V>(to_bits(cell) & 0x7fffffffu), Power), wild_power(cell)};
     }
     template <class V>
     static Reg<V> tap(Reg<V> r, int64_t) {
@@ -40,7 +37,7 @@ template <int Power>
 struct ToppedSum {
     using T = float;
     using U = uint32_t;
-    static constexpr bool two_planes = true, summed = true, flagged = true;
+    static constexpr bool two_planes = true, summed = true, flagged = true, exponential = Power == 0;
 
     template <class V>
     struct Reg {
@@ -50,11 +47,10 @@ struct ToppedSum {
 
     template <class V>
     static Reg<V> fresh(V cell) {
-        using W = typename Beside<V, U>::type;
         if constexpr (Power == 0) {
-            const auto moderate = (cell >= -kSingleExponent) & (cell <= kSingleExponent);
-            const V safe = moderate ? cell : splat<V>(0.0f);
-            return {exp_single(safe), cell, moderate ? splat<W>(0u) : splat<W>(~0u)};
+            constexpr float base = static_cast<float>(kLog2E), rest = static_cast<float>(kLog2E - base);
+            constexpr float most = static_cast<float>(kSingleExponent);
+            return {power_single(cell, base, rest), cell, wild_exponent(cell, __builtin_bit_cast(int32_t, most))};
         } else {
             const auto power = PowerSum<Power>::fresh(cell);
             return {power.v, to_float<V>(to_bits(cell) & 0x7fffffffu), power.w};
@@ -74,12 +70,40 @@ struct ToppedSum {
     }
 };
 
+// f(lane, i) for 0 … n-1 in whole vectors, the last of them with some elements a second time; one by one if n is less.
+template <class F>
+CENOTE_INLINE inline void in_whole_vectors(int64_t n, F f) {
+    using L = Lane<float, kVectorBytes>;
+    if (n < L::count) {
+        for (int64_t i = 0; i < n; ++i) f(Lane<float, 0>{}, i);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += L::count) f(L{}, least(i, n - L::count));
+}
+
+// Rows of totals to results.
+template <class C>
+CENOTE_ONCE void finish_row(const Norm& given, const float* totals, const float* tops, float* y, int64_t n) {
+    const Norm norm = given;  // which no store through `y` can change
+    in_whole_vectors(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        using V = typename decltype(lane)::V;
+        if constexpr (C::exponential)
+            store(y + i, finished_log<false>(norm, load<V>(totals + i), load<V>(tops + i)));
+        else
+            store(y + i, finished_root(norm, load<V>(totals + i), load<V>(tops + i)));
+    });
+}
+
 template <class C>
 void norm_at_once(const Job& job, int64_t task, Arena* arena) {
     const Box b = locate(job, task);
     const Line line = line_of(job, b, Weights{});
+    const Norm norm = norm_of(job);
     using Wide = typename Lane<uint32_t, kVectorBytes>::V;
     Wide wild{};
+    // A logarithm or a cube root is a long chain: in a loop of its own, more of them are under way at once.
+    float* totals = has_top<C> ? take<float>(arena, line.n) : nullptr;
+    float* tops = has_top<C> ? take<float>(arena, line.n) : nullptr;
     uint32_t wild_elsewhere = 0;
     as_they_lie<C>(job, [&]<class A>(A) {
         for_nests(
@@ -88,19 +112,22 @@ void norm_at_once(const Job& job, int64_t task, Arena* arena) {
                 float* out = reinterpret_cast<float*>(job.y) + y;
                 row_at_once<C, float, A>(line, first, nest, [&](auto lane, int64_t i, auto joined) CENOTE_INLINE {
                     using L = decltype(lane);
-                    if constexpr (has_top<C>)
-                        store(out + i, finished_single(job, joined.v, joined.top));
-                    else
-                        store(out + i, finished_single(job, joined.v, splat<typename L::V>(0.0f)));
+                    if constexpr (has_top<C>) {
+                        store(totals + i, joined.v);
+                        store(tops + i, joined.top);
+                    } else {
+                        store(out + i, square_root(joined.v));
+                    }
                     if constexpr (L::count > 1)
                         wild |= joined.w;
                     else
                         wild_elsewhere |= joined.w;
                 });
+                if constexpr (has_top<C>) finish_row<C>(norm, totals, tops, out, line.n);
             },
             [&](const int64_t*, int64_t y) {
                 for (int64_t i = 0; i < line.n; ++i)
-                    reinterpret_cast<float*>(job.y)[y + i] = finished_single(job, 0.0f, -__builtin_inff());
+                    reinterpret_cast<float*>(job.y)[y + i] = finished_single(norm, 0.0f, -__builtin_inff());
             });
     });
     for (int k = 0; k < Lane<uint32_t, kVectorBytes>::count; ++k) wild_elsewhere |= wild[k];

@@ -3,48 +3,34 @@
 // Pass by pass; a tile with a window that is not moderate is computed in double precision too.
 
 // Which cells are moderate, as zeros in `wild`, if it is there; whether all are. The terms of those that are not are 1.
-inline bool single_terms(const Job& job, const float* x, float* terms, float* wild, int64_t n) {
-    const float beta = static_cast<float>(job.beta);
+inline bool single_terms(const Norm& norm, const float* x, float* terms, float* wild, int64_t n) {
     using Wide = typename Lane<float, kVectorBytes>::V;
-    using Bits = typename Beside<Wide, int32_t>::type;
-    Bits bad{};
-    int32_t bad_tail = 0;
+    BitsOf<Wide> bad{};
+    uint32_t bad_tail = 0;
     for_lanes<float>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
         const V v = load<V>(x + i), one = splat<V>(1.0f), zero = splat<V>(0.0f);
-        const auto give = [&](auto moderate, V term) {
-            store(terms + i, moderate ? term : one);
-            if (wild) store(wild + i, moderate ? zero : one);
-            if constexpr (sizeof(V) == kVectorBytes)
-                bad |= ~moderate;
-            else if constexpr (IsVector<V>::value)
-                for (int k = 0; k < decltype(lane)::count; ++k) bad_tail |= ~moderate[k];
-            else
-                bad_tail |= !moderate;
-        };
-        if (job.prepare == Prepare::exponential) {
-            const V t = v * beta;
-            const auto moderate = (t >= -kSingleExponent) & (t <= kSingleExponent);
-            give(moderate, exp_single(V(moderate ? t : zero)));
-        } else {
-            const auto moderate = (v == 0.0f) | ((v >= kSingleLeast) & (v <= kSingleMost));
-            const V square = v * v;
-            give(moderate, job.power == 1.0   ? v
-                           : job.power == 2.0 ? square
-                           : job.power == 3.0 ? V(square * v)
-                                              : V(square * square));
-        }
+        const BitsOf<V> mark = norm.logarithm ? wild_exponent(v, norm.most) : wild_power(v);
+        const V term = norm.logarithm ? power_single(v, norm.base, norm.base_rest) : powered(v, norm.power);
+        store(terms + i, mark == 0u ? term : one);
+        if (wild) store(wild + i, mark == 0u ? zero : one);
+        if constexpr (sizeof(V) == kVectorBytes)
+            bad |= mark;
+        else if constexpr (IsVector<V>::value)
+            for (int k = 0; k < decltype(lane)::count; ++k) bad_tail |= mark[k];
+        else
+            bad_tail |= mark;
     });
     for (int k = 0; k < Lane<float, kVectorBytes>::count; ++k) bad_tail |= bad[k];
     return bad_tail == 0;
 }
 
 // Rows of totals to results.
-inline void finish_single(const Job& job, float* row, const float* bound, int64_t n) {
+inline void finish_single(const Norm& norm, float* row, const float* bound, int64_t n) {
     for_lanes<float>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
         const V top = bound ? load<V>(bound + i) : splat<V>(0.0f);
-        store(row + i, finished_single(job, load<V>(row + i), top));
+        store(row + i, finished_single(norm, load<V>(row + i), top));
     });
 }
 
@@ -64,15 +50,16 @@ inline const float* passed(const Job& job, const Box& b, const View<Sum<float>>&
 
 inline Single in_single(const Job& job, const Box& b, Arena* arena) {
     Single s{};
+    const Norm norm = norm_of(job);
     const View<Sum<float>> in = brought_in<Sum<float>>(job, b, arena);
     const int64_t size = tile_cells<float>(job, b);
     const bool exponential = job.prepare == Prepare::exponential;
     if (!exponential) absolute(in.base.v, size);
     View<Sum<float>> terms = in;
     terms.base = {take<float>(arena, size), nullptr};
-    if (!single_terms(job, in.base.v, terms.base.v, nullptr, size)) {
+    if (!single_terms(norm, in.base.v, terms.base.v, nullptr, size)) {
         float* wild = take<float>(arena, size);
-        single_terms(job, in.base.v, terms.base.v, wild, size);
+        single_terms(norm, in.base.v, terms.base.v, wild, size);
         s.wild = passed<Pick<float, true, false>>(job, b, in, wild, arena);
     }
     s.totals = run_passes<Sum<float>>(job, b, terms, nullptr, arena);

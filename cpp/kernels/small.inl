@@ -46,6 +46,8 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "norms.inl"
 
+#include "strips.inl"
+
 #include "give_back.inl"
 
 }  // namespace
@@ -59,8 +61,11 @@ TaskFn find_small(const Job& job) {
         if (job.in == DType::f32) return &repeat_values<float>;
         if (job.in == DType::f64) return &repeat_values<double>;
     }
+    const bool normed = job.prepare == Prepare::power || job.prepare == Prepare::exponential;
+    if (normed)
+        if (const TaskFn strips = norm_in_strips(job)) return strips;
     if (!can_be_nested(job)) return nullptr;
-    if (job.prepare == Prepare::power || job.prepare == Prepare::exponential) return norm_nests(job);
+    if (normed) return norm_nests(job);
     if (job.prepare != Prepare::none) return nullptr;
     switch (job.reduce) {
         case Reduce::max: return pick_nests<true>(job);

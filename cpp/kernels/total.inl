@@ -258,10 +258,11 @@ inline void wide_sum_tile(const Job& job, int64_t task, Arena* arena) {
     };
     if (!single_will_do(job)) return in_double(job, b, arena, store_doubles);
     const Single s = in_single(job, b, arena);
+    const Norm norm = norm_of(job);
     float* row = take<float>(arena, rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1]);
     const auto finish = [&](int64_t offset, int64_t n) {
         copy_row(row, s.totals.base.v + offset, n);
-        finish_single(job, row, s.bound ? s.bound + offset : nullptr, n);
+        finish_single(norm, row, s.bound ? s.bound + offset : nullptr, n);
     };
     if (!s.wild) {
         for_result_rows(job, b, s.totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {

@@ -11,7 +11,7 @@ import numpy as np
 from .elementwise import fit, unfit
 from .functions import implements, normal_axes, reshape, swapaxes, transpose
 from .graph import Linear, Primitive, Value
-from .tensor import FUNCTIONS, METHODS, UFUNCS, Tensor, bind, data_of
+from .tensor import FUNCTIONS, UFUNCS, Tensor, add_method, bind, data_of
 
 # ------------------------------------------------------------------------------------------------- matmul
 
@@ -187,4 +187,4 @@ looks(
     np.copyto, np.can_cast, np.min_scalar_type,
 )  # fmt: skip
 for name in ("argmax", "argmin", "argsort", "any", "all", "nonzero"):
-    METHODS[name] = FUNCTIONS[getattr(np, name)]
+    add_method(name, FUNCTIONS[getattr(np, name)])

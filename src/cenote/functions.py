@@ -13,7 +13,7 @@ from .elementwise import fit, masked, unfit
 from .errors import shown
 from .graph import Linear, Primitive, Value
 from .linear import Broadcast, Cast, Permute, Put, Reshape, Take
-from .tensor import FUNCTIONS, METHODS, Tensor, bind, data_of, linear
+from .tensor import FUNCTIONS, Tensor, add_method, bind, data_of, linear
 
 Axes = int | Sequence[int] | None
 MISSING = object()
@@ -24,7 +24,7 @@ def implements(*functions: Any, method: str | None = None) -> Callable[[Callable
         for function in functions:
             FUNCTIONS[function] = rule
         if method is not None:
-            METHODS[method] = rule
+            add_method(method, rule)
         return rule
 
     return register
@@ -54,7 +54,7 @@ def reshape(x: Value, shape: Any, order: str = "C") -> Any:
     return linear(x, Reshape(data_of(x).shape, after))
 
 
-METHODS["reshape"] = lambda x, *shape: reshape(x, shape[0] if len(shape) == 1 else shape)
+add_method("reshape", lambda x, *shape: reshape(x, shape[0] if len(shape) == 1 else shape))
 
 
 @implements(np.ravel, method="ravel")
@@ -62,7 +62,7 @@ def ravel(x: Value) -> Any:
     return reshape(x, (-1,))
 
 
-METHODS["flatten"] = ravel
+add_method("flatten", ravel)
 
 
 @implements(np.transpose)
@@ -72,8 +72,9 @@ def transpose(x: Value, axes: Any = None) -> Any:
     return linear(x, Permute(order))
 
 
-METHODS["transpose"] = lambda x, *axes: transpose(
-    x, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+add_method(
+    "transpose",
+    lambda x, *axes: transpose(x, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None),
 )
 
 
@@ -163,7 +164,7 @@ def astype(x: Value, dtype: Any) -> Any:
     return linear(x, Cast(data_of(x).dtype, after))
 
 
-METHODS["copy"] = lambda x: astype(x, data_of(x).dtype)
+add_method("copy", lambda x: astype(x, data_of(x).dtype))
 
 
 @implements(np.pad)

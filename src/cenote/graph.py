@@ -7,7 +7,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,23 +23,34 @@ class Linear(NamedTuple):
     transpose: Callable[[Value], Value]
 
 
+class Derivative(Protocol):
+    """What a Linear is, whatever it is made of."""
+
+    @property
+    def apply(self) -> Callable[[Value], Value]: ...
+    @property
+    def transpose(self) -> Callable[[Value], Value]: ...
+
+
 class Primitive(NamedTuple):
     """``evaluate(*arrays, **parameters)`` gives the output; ``linearize(wanted, *values, **parameters)`` the
     output and a Linear for each argument that is wanted."""
 
     name: str
     evaluate: Callable[..., Any]
-    linearize: Callable[..., tuple[Value, Sequence[Linear | None]]]
+    linearize: Callable[..., tuple[Value, Sequence[Derivative | None]]]
+
+
+next_number = itertools.count().__next__
 
 
 class Node:
     """What was recorded for one Tensor: the nodes it depends on, with the derivative by each."""
 
     __slots__ = ("__weakref__", "number", "owner", "parents")
-    counter = itertools.count()
 
-    def __init__(self, parents: tuple[tuple[Node, Linear], ...] | None, owner: object = None) -> None:
-        self.number = next(Node.counter)
+    def __init__(self, parents: tuple[tuple[Node, Derivative], ...] | None, owner: object = None) -> None:
+        self.number = next_number()
         self.parents = parents  # None once the graph was freed
         self.owner: Callable[[], Any] | None = None if owner is None else weakref.ref(owner)
 
@@ -48,26 +59,24 @@ def pull(seeds: Sequence[tuple[Node, Value]]) -> dict[Node, Value]:
     """Cotangents of all nodes that the seeded ones depend on."""
     cotangents: dict[Node, Value] = {}
     heap: list[tuple[int, Node]] = []
-
-    def add(node: Node, g: Value) -> None:
-        if node in cotangents:
-            cotangents[node] = np.add(cotangents[node], g)
-        else:
-            cotangents[node] = g
-            heapq.heappush(heap, (-node.number, node))
-
-    for node, g in seeds:
-        add(node, g)
-    while heap:  # later nodes first: each is complete when its turn comes
-        _, node = heapq.heappop(heap)
+    pending = seeds
+    while True:
+        for node, g in pending:
+            if node in cotangents:
+                cotangents[node] = np.add(cotangents[node], g)
+            else:
+                cotangents[node] = g
+                heapq.heappush(heap, (-node.number, node))
+        if not heap:
+            return cotangents
+        _, node = heapq.heappop(heap)  # later nodes first: each is complete when its turn comes
         if node.parents is None:
             raise ValueError(
                 "backward: a part of the graph was freed by an earlier backward(): compute it again. To step a "
                 "parameter, change its data (w.data -= step), which is no part of a graph"
             )
-        for parent, derivative in node.parents:
-            add(parent, derivative.transpose(cotangents[node]))
-    return cotangents
+        g = cotangents[node]
+        pending = [(parent, derivative.transpose(g)) for parent, derivative in node.parents]
 
 
 def push(seeds: dict[Node, Value], outputs: Sequence[Node]) -> dict[Node, Value]:

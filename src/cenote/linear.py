@@ -6,6 +6,7 @@ This is all that a derivative consists of. A map is called with an array and giv
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -28,7 +29,7 @@ class LinearMap(Protocol):
 # ------------------------------------------------------------------------------------------------- windows
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class WindowSum:
     """The sum of each window; its transpose gives each cell the sum of the windows that see it."""
 
@@ -42,7 +43,7 @@ class WindowSum:
         return WindowSum(self.geometry.transposed)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class WindowAverage:
     """The sum of each window over one number for all of them; so is its transpose."""
 
@@ -57,7 +58,7 @@ class WindowAverage:
         return WindowAverage(self.geometry.transposed, self.by)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Winner:
     """The chosen cell of each window, 0 where there is none."""
 
@@ -72,7 +73,7 @@ class Winner:
         return ToWinner(self)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ToWinner:
     """Each window's value to its chosen cell, added up where a cell is chosen more than once."""
 
@@ -82,7 +83,7 @@ class ToWinner:
         return primitives.scatter(g, self.T.offsets, self.T.geometry)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Tied:
     """The mean over all cells of each window that equal its result; of NaN results the winner's cell."""
 
@@ -111,7 +112,7 @@ class Tied:
         return ToTied(self)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ToTied:
     T: Tied
 
@@ -124,7 +125,7 @@ class ToTied:
         return out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Unpooled:
     """Values to their places in zeros; of several for one place the last one stays."""
 
@@ -158,7 +159,7 @@ class Unpooled:
         return FromPlaces(self)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class FromPlaces:
     T: Unpooled
 
@@ -169,7 +170,7 @@ class FromPlaces:
 # ---------------------------------------------------------------------------------------- elements and shapes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Mask:
     """``x`` where ``mask`` holds and 0 elsewhere: not a product, which would make NaN of an infinity."""
 
@@ -183,7 +184,7 @@ class Mask:
         return self
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Divide:
     """``x / by``, in the dtype of ``x``."""
 
@@ -197,7 +198,7 @@ class Divide:
         return self
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Cast:
     """To another dtype; numbers of the first are numbers of the second, or nearly."""
 
@@ -215,7 +216,7 @@ class Cast:
         return Cast(self.after, self.before)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Reshape:
     before: Shape
     after: Shape
@@ -228,7 +229,7 @@ class Reshape:
         return Reshape(self.after, self.before)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Permute:
     order: tuple[int, ...]
 
@@ -240,20 +241,27 @@ class Permute:
         return Permute(tuple(int(i) for i in np.argsort(self.order)))
 
 
-@dataclass(frozen=True, eq=False)
+FEW = 1024  # elements: a view of one that repeats them takes longer to make than their copies
+
+
+@dataclass(eq=False)
 class Broadcast:
     before: Shape
     after: Shape
 
     def __call__(self, x: Array) -> Array:
-        return np.broadcast_to(x, self.after)
+        if math.prod(self.after) > FEW:
+            return np.broadcast_to(x, self.after)
+        out = np.empty(self.after, x.dtype)
+        out[...] = x
+        return out
 
     @property
     def T(self) -> SumTo:  # noqa: N802
         return SumTo(self.after, self.before)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class SumTo:
     """Sum over the axes along which ``after`` would have to be repeated to give ``before``."""
 
@@ -261,6 +269,8 @@ class SumTo:
     after: Shape
 
     def __call__(self, x: Array) -> Array:
+        if not self.after:
+            return np.asarray(np.add.reduce(x, None))
         extra = len(self.before) - len(self.after)
         kept = tuple(i + extra for i, n in enumerate(self.after) if n == 1 and self.before[i + extra] != 1)
         return np.add.reduce(x, axis=(*range(extra), *kept), keepdims=True).reshape(self.after)
@@ -270,7 +280,7 @@ class SumTo:
         return Broadcast(self.after, self.before)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Take:
     """``x[key]`` for any key that NumPy takes."""
 
@@ -285,7 +295,7 @@ class Take:
         return Put(self.shape, self.key)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Put:
     """Zeros with ``x`` added at ``key``."""
 
@@ -312,7 +322,7 @@ def is_basic(key: Any) -> bool:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class CumulativeSum:
     axis: int
     backwards: bool = False

@@ -96,6 +96,11 @@ def run(
 ) -> tuple[Array, Array | None]:
     """One call of the core: allocate the results in ``x``'s memory order, hand over, give back in axis order."""
     order = memory_order(x)
+    if order is None and x.dtype.kind not in "cV" and result.kind != "V":  # nothing to rearrange
+        y = np.empty(geometry.out_shape, result)
+        chosen = None if winners is None else np.empty(geometry.out_shape, winners)
+        how.run(x, y, chosen, None)
+        return y, chosen
     laid = in_order(geometry.out_shape, order)
     y = np.empty(laid, result)
     chosen = None if winners is None else np.empty(laid, winners)
@@ -174,8 +179,12 @@ def gather(x: Array, offsets: Array, geometry: Geometry) -> Array:
 
 def scatter(g: Array, offsets: Array, geometry: Geometry) -> Array:
     """Each value of ``g`` added to the cell of its window's winner: the adjoint of :func:`gather`."""
-    held = np.asarray(g, np.float32 if is_half(g.dtype) else native(g.dtype))
     order = memory_order(offsets)
+    if order is None and g.dtype.char in "fd" and g.dtype.isnative and g.flags.c_contiguous:  # nothing to rearrange
+        x = np.empty(geometry.shape, g.dtype)
+        _core.move(core_axes(geometry), x, g, offsets, None, True)
+        return x
+    held = np.asarray(g, np.float32 if is_half(g.dtype) else native(g.dtype))
     x = from_order(np.empty(in_order(geometry.shape, order), held.dtype), order)
     _core.move(core_axes(geometry), x, as_laid(held, order), as_laid(offsets, order), order, True)
     return x.astype(g.dtype, copy=False)

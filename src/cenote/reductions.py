@@ -59,10 +59,12 @@ def sum_(x: Value, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fal
     if dtype is not None:
         x = astype(x, dtype)
     held = data_of(x)
-    if exact(x):
+    if held.dtype.kind in "biu":
         return Tensor(held.sum(axis=axis, keepdims=keepdims))
+    if axis is None and not keepdims:
+        return linear(x, SumTo(held.shape, ()))
     axes = normal_axes(axis, held.ndim)
-    if not keepdims and sorted(axes) == list(range(len(axes))):  # leading axes, or all of them: one map
+    if not keepdims and sorted(axes) == list(range(len(axes))):  # leading axes: one map
         return linear(x, SumTo(held.shape, without(held.shape, axes)))
     total = linear(x, SumTo(held.shape, kept_shape(held.shape, axes)))
     return total if keepdims else reshape(total, without(held.shape, axes))

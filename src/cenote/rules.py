@@ -17,11 +17,11 @@ from . import primitives
 from .arrays import Array, as_array
 from .elementwise import fit, unfit
 from .geometry import Geometry
-from .graph import Linear, Primitive, Value
+from .graph import Derivative, Linear, Primitive, Value
 from .linear import Divide, Mask, Put, Take, Tied, Unpooled, WindowAverage, WindowSum, Winner
-from .tensor import Tensor, bind, data_of, linear
+from .tensor import Chain, Tensor, bind, data_of, linear
 
-Linears = tuple[Value, Sequence[Linear | None]]
+Linears = tuple[Value, Sequence[Derivative | None]]
 
 
 def operand(x: object, name: str = "x") -> Any:
@@ -29,34 +29,20 @@ def operand(x: object, name: str = "x") -> Any:
     return x if isinstance(x, Tensor) else as_array(x, name)
 
 
-def chain(*maps: Any) -> Linear:
-    """The derivative that applies ``maps`` one after the other."""
-
-    def apply(t: Value) -> Value:
-        for step in maps:
-            t = linear(t, step)
-        return t
-
-    def transpose(g: Value) -> Value:
-        for step in reversed(maps):
-            g = linear(g, step.T)
-        return g
-
-    return Linear(apply, transpose)
-
-
 # ------------------------------------------------------------------------------------------ sums and averages
 
 
 def linearize_sum(wanted: Sequence[bool], x: Value, *, geometry: Geometry, omit: bool) -> Linears:
     kept = [Mask(~np.isnan(data_of(x)))] if omit else []
-    return sum_pool(x, geometry, omit), [chain(*kept, WindowSum(geometry))]
+    return sum_pool(x, geometry, omit), [Chain(*kept, WindowSum(geometry))]
 
 
 SUM = Primitive("sum_pool", primitives.sum_pool, linearize_sum)
 
 
 def sum_pool(x: Value, geometry: Geometry, omit: bool) -> Any:
+    if not isinstance(x, Tensor):
+        return primitives.sum_pool(x, geometry, omit)
     return bind(SUM, x, geometry=geometry, omit=omit)
 
 
@@ -65,7 +51,7 @@ def linearize_average(
 ) -> Linears:
     even = geometry.even_count(include_pad) if divisor is None else divisor
     if even and not omit:
-        return avg_pool(x, geometry, omit, divisor, include_pad), [chain(WindowAverage(geometry, even))]
+        return avg_pool(x, geometry, omit, divisor, include_pad), [Chain(WindowAverage(geometry, even))]
     gone = np.isnan(data_of(x)) if omit else None
     by: Any = geometry.counts(include_pad) if divisor is None else np.float64(divisor)
     if gone is not None and divisor is None:
@@ -74,13 +60,15 @@ def linearize_average(
     by = np.where(by == 0, 1, by)
     kept = [] if gone is None else [Mask(~gone)]
     out = avg_pool(x, geometry, omit, divisor, include_pad)
-    return out, [chain(*kept, WindowSum(geometry), Divide(by))]
+    return out, [Chain(*kept, WindowSum(geometry), Divide(by))]
 
 
 AVERAGE = Primitive("avg_pool", primitives.avg_pool, linearize_average)
 
 
 def avg_pool(x: Value, geometry: Geometry, omit: bool, divisor: float | None, include_pad: bool) -> Any:
+    if not isinstance(x, Tensor):
+        return primitives.avg_pool(x, geometry, omit, divisor, include_pad)
     return bind(AVERAGE, x, geometry=geometry, omit=omit, divisor=divisor, include_pad=include_pad)
 
 
@@ -98,7 +86,7 @@ def linearize_pick(
     values, offsets = primitives.winners(data, geometry, largest, omit)
     winner = Winner(geometry, offsets)
     out = values if x is data else bind(PICK, x, geometry=geometry, largest=largest, omit=omit, split=split)
-    return out, [chain(Tied(geometry, data, values, winner) if split else winner)]
+    return out, [Chain(Tied(geometry, data, values, winner) if split else winner)]
 
 
 PICK = Primitive("pick", evaluate_pick, linearize_pick)

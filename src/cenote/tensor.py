@@ -21,7 +21,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from .arrays import Array, DType, as_array, has_nan
 from .errors import BadType, BadValue, shown
-from .graph import Linear, Node, Primitive, Value, pull
+from .graph import Node, Primitive, Value, pull
 
 # What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
 UFUNCS: dict[Any, Callable[..., Any]] = {}
@@ -94,11 +94,13 @@ class Tensor(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.data.shape
+        held: tuple[int, ...] = data_of(self).shape
+        return held
 
     @property
     def dtype(self) -> DType:
-        return self.data.dtype
+        held: DType = data_of(self).dtype
+        return held
 
     @property
     def ndim(self) -> int:
@@ -159,7 +161,21 @@ class Tensor(NDArrayOperatorsMixin):
             raise TypeError("backward() works on Tensors, not inside of vjp, jvp, linearize or grad")
         if self._node is None:
             raise ValueError("backward: this Tensor is constant, there is nothing to derive by")
-        seed = np.ones(self.shape, self.dtype) if g is None else np.asarray(data_of(g))
+        cotangents = pull([(self._node, self._seed(g))])
+        for node, cotangent in cotangents.items():
+            owner = node.owner() if node.owner else None
+            if owner is not None:
+                owner.grad = np.array(cotangent, owner._value.dtype)
+            if node.parents:
+                node.parents = None
+
+    def _seed(self, g: Any) -> Array:
+        """What ``backward(g)`` starts from: an array of this Tensor's shape and dtype."""
+        if g is None:
+            ones: Array = np.empty_like(self._value)  # np.ones takes microseconds
+            ones.fill(1)
+            return ones
+        seed = np.asarray(data_of(g))
         if seed.shape != self.shape:
             try:
                 seed = np.broadcast_to(seed, self.shape)
@@ -167,14 +183,7 @@ class Tensor(NDArrayOperatorsMixin):
                 raise ValueError(f"backward: g has shape {seed.shape}, this Tensor has {self.shape}") from None
         if not (has_nan(seed.dtype) or seed.dtype.kind in "biu") or (seed.dtype.kind == "c" != self.dtype.kind):
             raise TypeError(f"backward: g has dtype {seed.dtype}, this Tensor has {self.dtype}")
-        cotangents = pull([(self._node, seed.astype(self.dtype))])
-        for node, cotangent in cotangents.items():
-            owner = node.owner() if node.owner else None
-            if owner is not None:
-                owner.grad = np.array(cotangent, owner.dtype)
-        for node in cotangents:
-            if node.parents:
-                node.parents = None
+        return seed.astype(self.dtype)
 
     def null_grad(self) -> Tensor:
         """Forget ``grad``."""
@@ -204,11 +213,8 @@ class Tensor(NDArrayOperatorsMixin):
         raise TypeError("a Tensor is not written into: assign to its .data, or build a new one")
 
     def __getattr__(self, name: str) -> Any:
-        # sum, mean, reshape, … : the functions of the same names, as methods.
-        method = METHODS.get(name)
-        if method is None:
-            raise AttributeError(f"Tensor has no attribute {name!r}")
-        return lambda *args, **options: method(self, *args, **options)
+        # sum, mean, reshape, … are added below, as they are defined.
+        raise AttributeError(f"Tensor has no attribute {name!r}")
 
     @property
     def T(self) -> Tensor:  # noqa: N802
@@ -216,6 +222,12 @@ class Tensor(NDArrayOperatorsMixin):
 
 
 METHODS: dict[str, Callable[..., Any]] = {}
+
+
+def add_method(name: str, function: Callable[..., Any]) -> None:
+    """Make a function of Tensors one of their methods."""
+    METHODS[name] = function
+    setattr(Tensor, name, function)
 
 
 def checked(data: Any) -> Array:
@@ -258,6 +270,8 @@ def is_recorded(value: Value) -> bool:
 
 def bind(primitive: Primitive, *args: Value, **parameters: Any) -> Any:
     """Compute a primitive, recording it if one of its arguments is."""
+    if len(args) == 1:
+        return bind_one(primitive, args[0], parameters)
     level = -1
     tensors = False
     for arg in args:
@@ -285,17 +299,55 @@ def bind(primitive: Primitive, *args: Value, **parameters: Any) -> Any:
         for arg, linear, mine in zip(args, linears, wanted, strict=True)
         if mine and linear is not None
     )
-    return make(out if isinstance(out, Tensor) else np.asarray(out), level, Node(parents))
+    return make(as_value(out), level, Node(parents))
+
+
+ONE_WANTED = (True,)
+
+
+def bind_one(primitive: Primitive, x: Value, parameters: dict[str, Any]) -> Any:
+    """The same for one argument, as most primitives have."""
+    if not isinstance(x, Tensor):
+        return primitive.evaluate(x, **parameters)
+    if x._node is None:
+        return make(np.asarray(primitive.evaluate(data_of(x), **parameters)), 0, None)
+    if x._level == 0:
+        x.grad = None
+    out, (derivative,) = primitive.linearize(ONE_WANTED, x._value, **parameters)
+    parents = () if derivative is None else ((x._node, derivative),)
+    return make(as_value(out), x._level, Node(parents))
+
+
+def as_value(out: Value) -> Value:
+    return out if type(out) is np.ndarray or isinstance(out, Tensor) else np.asarray(out)
+
+
+class Chain:
+    """The derivative that applies linear maps one after the other."""
+
+    __slots__ = ("maps",)
+
+    def __init__(self, *maps: Any) -> None:
+        self.maps = maps
+
+    def apply(self, t: Value) -> Value:
+        for map in self.maps:
+            t = linear(t, map)
+        return t
+
+    def transpose(self, g: Value) -> Value:
+        for map in reversed(self.maps):
+            g = linear(g, map.T)
+        return g
 
 
 def linear(x: Value, map: Any) -> Any:
     """Apply a LinearMap to anything, recording it if ``x`` is: the one rule for all of them."""
     if not isinstance(x, Tensor):
-        return map(np.asarray(x))
+        return map(x if type(x) is np.ndarray else np.asarray(x))
     out = linear(x._value, map)
     if x._node is None:
         return make(np.asarray(out), 0, None)
     if x._level == 0:
         x.grad = None  # it takes part in something new
-    derivative = Linear(lambda t: linear(t, map), lambda g: linear(g, map.T))
-    return make(out if isinstance(out, Tensor) else np.asarray(out), x._level, Node(((x._node, derivative),)))
+    return make(as_value(out), x._level, Node(((x._node, Chain(map)),)))
