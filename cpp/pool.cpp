@@ -93,7 +93,8 @@ double cost_of_halving(const Job& job, int q) {
     // Rows of less than a few vectors run at the speed of their tails, and pieces of rows are slow to read and write:
     // max 3×3 of 2048² floats takes 2.7 ms by 64×512 and 1.5 ms by 16×2048.
     const int64_t row = half * job.lane_tile * size_of(job.work);
-    return cost + (job.lanes == 1 && row < 512 ? 1.0 : row < kPage ? 0.3 : 0.02);
+    if (row < kPage) return cost + (job.lanes == 1 && row < 512 ? 1.0 : 0.3);
+    return job.lanes == 1 ? cost + 0.02 : cost;
 }
 
 void choose_tiles(Job& job, int64_t batch, int threads, int64_t cells) {

@@ -39,7 +39,7 @@ def test_doubling(k: int) -> None:
 
 @pytest.mark.parametrize("k", [5, 6, 7, 8, 9, 21])
 def test_sweeping(k: int) -> None:
-    """Runs of about 64 bytes and 256, strides about k / 2, fewer and more windows than make up a block."""
+    """Runs of about 256 bytes and more, strides about k / 2, fewer and more windows than make up a block."""
     rng = np.random.default_rng(k)
     for i, run in enumerate((1, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 130, 257, 300)):
         for j, (s, count) in enumerate(((1, 3), (1, 4), (1, 2 * k + 3), (2, k + 2), (k // 2, 6), (k // 2 + 1, 5))):
