@@ -67,7 +67,6 @@ inline void windows_by_sweeping(const Pass<C>& p, Source<C> in, Target<C> out, t
     for (; i + wide * together <= p.run; i += wide * together)
         sweep<C, Lane<T, kVectorBytes>, together>(p, in, out, i, left, absent);
     for (; i + wide <= p.run; i += wide) sweep<C, Lane<T, kVectorBytes>, 1>(p, in, out, i, left, absent);
-    // The last ones, some of them a second time.
-    if (i < p.run && p.run >= wide) return sweep<C, Lane<T, kVectorBytes>, 1>(p, in, out, p.run - wide, left, absent);
-    for (; i < p.run; ++i) sweep<C, Lane<T, 0>, 1>(p, in, out, i, left, absent);
+    // The last ones, some of them a second time: runs are longer than a vector.
+    if (i < p.run) sweep<C, Lane<T, kVectorBytes>, 1>(p, in, out, p.run - wide, left, absent);
 }

@@ -163,8 +163,7 @@ inline bool finish_evenly(const Job& job, const Box& b, Arena* arena) {
         const Counts counts = divides ? count_cells(job, b, arena) : Counts{};
         for_rows(last, b.count, [&](const int64_t* at) {
             R* row = reinterpret_cast<R*>(job.y) + b.y;
-            double outer = job.finish == Finish::average ? job.divisor : 1;
-            if (divides) outer = 1;
+            double outer = job.finish == Finish::average && !divides ? job.divisor : 1;
             for (int q = 0; q < last; ++q) {
                 row += at[q] * job.y_stride[q];
                 if (divides) outer *= static_cast<double>(counts.counted[q][at[q]]);
