@@ -63,9 +63,10 @@ class InKeptPages {
     PyObject* before_;
 };
 
-nb::object make(int ndim, npy_intp* shape, PyArray_Descr* dtype) {
-    Py_INCREF(dtype);  // the array takes it
-    PyObject* made = PyArray_NewFromDescr(&PyArray_Type, dtype, ndim, shape, nullptr, nullptr, 0, nullptr);
+nb::object make(Py_ssize_t ndim, npy_intp* shape, nb::handle dtype) {
+    auto* taken = reinterpret_cast<PyArray_Descr*>(dtype.inc_ref().ptr());  // by the array, whether it is made or not
+    PyObject* made =
+        PyArray_NewFromDescr(&PyArray_Type, taken, static_cast<int>(ndim), shape, nullptr, nullptr, 0, nullptr);
     if (!made) throw nb::python_error();
     return nb::steal(made);
 }
@@ -84,16 +85,16 @@ nb::object new_array(nb::handle shape, nb::handle dtype) {
     const Py_ssize_t ndim = PyTuple_Size(shape.ptr());
     if (ndim > NPY_MAXDIMS) throw nb::value_error("too many axes");
     npy_intp sizes[NPY_MAXDIMS];
-    auto* descr = reinterpret_cast<PyArray_Descr*>(dtype.ptr());
-    double bytes = static_cast<double>(PyDataType_ELSIZE(descr));  // too many of them are NumPy's to refuse
+    const auto* of = reinterpret_cast<PyArray_Descr*>(dtype.ptr());
+    double bytes = static_cast<double>(PyDataType_ELSIZE(of));  // too many of them are NumPy's to refuse
     for (Py_ssize_t i = 0; i < ndim; ++i) {
         sizes[i] = PyLong_AsSsize_t(PyTuple_GetItem(shape.ptr(), i));
         if (sizes[i] == -1 && PyErr_Occurred()) throw nb::python_error();
         bytes *= static_cast<double>(sizes[i]);
     }
-    if (bytes < static_cast<double>(kLargeResult)) return make(static_cast<int>(ndim), sizes, descr);
+    if (bytes < static_cast<double>(kLargeResult)) return make(ndim, sizes, dtype);
     const InKeptPages here;
-    return make(static_cast<int>(ndim), sizes, descr);
+    return make(ndim, sizes, dtype);
 }
 
 }  // namespace cenote

@@ -133,6 +133,7 @@ struct Operation {
 struct Job : Operation {
     bool direct;    // x can be read where it lies: the work dtype, aligned, contiguous along the rows
     bool scatters;  // the other way round: values of y are added to the winners' cells of x
+    bool planar;    // all other axes lie around the pooled ones in memory
 
     // Pooled axes from the outermost in memory to the innermost; strides in bytes of x, in elements of y.
     int rank;

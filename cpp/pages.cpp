@@ -88,6 +88,14 @@ void drop_beyond(Kept& k, size_t bytes, size_t count) {
     k.places.erase(k.places.begin(), k.places.begin() + static_cast<std::ptrdiff_t>(n));
 }
 
+bool drop_all() {
+    Kept& k = kept();
+    std::unique_lock<std::mutex> lock(k.lock, std::try_to_lock);
+    if (!lock || k.places.empty()) return false;
+    drop_beyond(k, 0, 0);
+    return true;
+}
+
 }  // namespace
 
 void* take_pages(size_t bytes) {
@@ -96,6 +104,7 @@ void* take_pages(size_t bytes) {
     const size_t whole = (bytes + sizeof(Block) + page - 1) / page * page;
     Block* block = find_kept(whole);
     if (!block) block = map_pages(whole);
+    if (!block && drop_all()) block = map_pages(whole);  // what is kept may be what is missing
     if (!block) return nullptr;
     block->asked = bytes;
     return block + 1;

@@ -17,6 +17,8 @@ constexpr int64_t kSmallestPart = 6;
 // Windows that overlap this far are worth larger tiles, which share fewer cells with each other.
 constexpr int64_t kLarge = 9, kLargePart = 3;
 constexpr int64_t kPage = 8192;
+// Planes up to half of this are taken together: their tile stays in the nearest cache, as one plane would.
+constexpr int64_t kPlanes = 16 * 1024;
 // Below this much work a second thread costs more than it brings.
 int64_t grain_cells = 32 * 1024;
 
@@ -97,12 +99,46 @@ double cost_of_halving(const Job& job, int q) {
     return job.lanes == 1 ? cost + 0.02 : cost;
 }
 
-void choose_tiles(Job& job, int64_t batch, int threads, int64_t cells) {
+// Small planes are not worth a task each: the axis that they lie along becomes one whose windows are single cells, and
+// a tile has many of them.
+bool join_planes(Job& job, int64_t& batch) {
+    if (job.outer == 0 || !job.planar || job.rank == kMaxDims || job.winners || job.prepare != Prepare::none)
+        return false;
+    int64_t size = job.lanes * size_of(job.work);
+    for (int q = 0; q < job.rank; ++q) {
+        if (job.axis[q].spread_stride) return false;
+        size *= most(job.axis[q].n, job.axis[q].o);
+        if (size > kPlanes / 2) return false;
+    }
+    const auto prepend = [&](auto* list, auto first) {
+        for (int q = job.rank; q > 0; --q) list[q] = list[q - 1];
+        list[0] = first;
+    };
+    const int64_t n = job.outer_size[--job.outer];
+    batch /= n;
+    prepend(job.axis, Axis{n, n, 1, 1, 1, 0, 0, nullptr, nullptr, 0, 0, 0});
+    prepend(job.x_stride, job.outer_x[job.outer]);
+    prepend(job.y_stride, job.outer_y[job.outer]);
+    prepend(job.pad_low, int64_t{0});
+    prepend(job.real_n, n);
+    prepend(job.weight, job.window_cells);
+    prepend(job.plane, int64_t{0});
+    // It has no pass, but a place in the order: that of the window's first axis.
+    for (int i = 0; i < job.rank; ++i) ++job.pass[i];
+    if (job.reduce == Reduce::sum)
+        prepend(job.pass, 0);
+    else
+        job.pass[job.rank] = 0;
+    ++job.rank;
+    return true;
+}
+
+void choose_tiles(Job& job, int64_t batch, int threads, int64_t cells, bool joined) {
     const int64_t width = size_of(job.work);
-    int64_t budget = tile_bytes / width;
+    int64_t budget = (joined ? least(tile_bytes, kPlanes) : tile_bytes) / width;
     bool overlaps = false;
     for (int q = 0; q < job.rank; ++q) overlaps |= job.axis[q].k >= kLarge && job.axis[q].k > job.axis[q].s;
-    if (overlaps && job.direct && !job.winners) budget *= kLargePart;  // others hold a copy of the cells too
+    if (overlaps && job.direct && !job.winners && !joined) budget *= kLargePart;  // others hold a copy of the cells too
     const bool large = cells >= grain_cells;
     for (;;) {
         for (int q = 0; q < job.rank; ++q) job.tile[q] = most(job.axis[q].o, 1);
@@ -148,6 +184,7 @@ void run_task(const void* context, int64_t task, Arena* arena) {
 bool lay_out(const Request& r, Job& job, int64_t& batch) {
     static_cast<Operation&>(job) = r;
     job.scatters = false;
+    job.planar = true;
 
     // Which window axis lies on each array axis, and the results' strides: dense, in the order given.
     int window_axis[kMaxDims];
@@ -185,6 +222,7 @@ bool lay_out(const Request& r, Job& job, int64_t& batch) {
         if (w < 0) {
             if (r.shape[dim] == 1) continue;
             batch *= r.shape[dim];
+            job.planar &= job.rank == 0;
             const int last = job.outer - 1;
             const bool joins = i > 0 && window_axis[r.order[i - 1]] < 0 && last >= 0 &&
                                job.outer_x[last] == r.stride[dim] * r.shape[dim] &&
@@ -318,7 +356,8 @@ void run(const Request& r) {
     if (!lay_out(r, job, batch)) return;
     const int64_t cells = work_of(job, batch);
     const int threads = threads_for(cells);
-    choose_tiles(job, batch, threads, cells);
+    const bool joined = join_planes(job, batch);
+    choose_tiles(job, batch, threads, cells, joined);
     if (job.tasks < threads && run_in_two_steps(r)) return;
     planned.second = find_kernel(job);
     parallel_for(job.tasks, threads, &run_task, &planned);

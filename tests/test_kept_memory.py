@@ -160,6 +160,30 @@ def test_more_than_there_is() -> None:
     assert _core.kept_bytes() == 0
 
 
+def test_what_is_kept_makes_room() -> None:
+    """A process may have only so many addresses: those of kept memory count, until they are needed."""
+    code = """
+import resource
+import numpy as np
+from cenote import _core
+MIB, dtype = 2**20, np.dtype(np.uint8)
+import cenote
+kept = _core.empty((200 * MIB,), dtype)
+del kept
+(line,) = [line for line in open("/proc/self/status") if line.startswith("VmSize:")]
+used = int(line.split()[1]) * 1024
+resource.setrlimit(resource.RLIMIT_AS, (used + 150 * MIB, used + 150 * MIB))
+x = _core.empty((300 * MIB,), dtype)
+x[-1] = 1
+try:
+    _core.empty((300 * MIB,), dtype)
+except MemoryError:
+    print("refused", _core.kept_bytes())
+"""
+    done = in_a_fresh_python(code)
+    assert done.stdout.strip() == "refused 0", done.stderr
+
+
 @pytest.mark.parametrize(
     ("shape", "dtype"), [([4], np.dtype(float)), ((4,), float), ((1,) * 65, np.dtype(float)), ((4.0,), np.dtype(float))]
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -51,6 +53,45 @@ def test_sweeping(k: int) -> None:
             if dtype.kind == "f":
                 x = with_nans(rng, np.where(rng.random(x.shape) < 0.3, np.array(-0.0, dtype), x), 2 * k)
             check_picks(x, geometry)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 8, 9, 13])
+def test_short_lines(k: int) -> None:
+    """Lines of about 256 bytes, padding included; fewer lines than go together, as many, and more."""
+    for i, (lines, run) in enumerate(itertools.product((1, 2, 3, 63, 64, 65, 130), (1, 2, 3))):
+        dtype = DTYPES[(i + k) % len(DTYPES)]
+        full = 256 // (run * (4 if dtype.char == "e" else dtype.itemsize))  # halves are widened
+        for j, length in enumerate((full - 1, full, full + 1, k + 3)):
+            d = 2 if (i + j) % 5 == 0 and length > 2 * k else 1
+            padding = ((0, 0), (1, 0), (k // 2, k // 2), (k - 1, 1))[(i + j) % 4]
+            n = max(1, length - sum(padding))
+            if n + sum(padding) <= (k - 1) * d or n * lines > 3000:
+                continue
+            window = (((1, k), (0, 1)), ((k, 2), (1, 0)))[i % 2 and lines < 64]
+            dilation, padded = ((1, d), ((0, 0), padding)) if i % 2 == 0 or lines > 63 else ((d, 1), (padding, (1, 0)))
+            geometry = parse_window(window[0], 1, padded, dilation, False, window[1]).on((lines, n, run))
+            check_all(geometry, dtype)
+
+
+PLANES = 8192  # bytes of planes up to which some are taken together
+
+
+@pytest.mark.parametrize(("dtype", "lanes"), [("f", 1), ("d", 1), ("B", 1), ("h", 1), ("e", 1), ("f", 3)])
+def test_small_planes(dtype: str, lanes: int) -> None:
+    """Planes of a few rows, and of as many cells as are just taken together, or not."""
+    held = np.dtype(dtype)
+    rng = np.random.default_rng(lanes)
+    wide = PLANES // ({"e": 4, "B": 2, "h": 4}.get(dtype, held.itemsize) * lanes * 8)
+    for i, shape in enumerate(((5, 7), (2, 2), (1, 9), (20, 20), (8, wide - 1), (8, wide), (8, wide + 1), (3, 66))):
+        for window, stride, padding in (((3, 3), 1, 1), ((5, 2), (2, 1), (2, 1)), ((2, 2), 2, 0), ((1, 3), (1, 2), 0)):
+            if any(n + 2 * p < k for n, k, p in zip(shape, window, np.broadcast_to(padding, 2), strict=True)):
+                continue
+            planes = (2, 3, 1, 24)[i % 4] if math.prod(shape) < 500 else 3
+            geometry = parse_window(window, stride, padding, 1, False, (2, 3)).on((2, planes, *shape, lanes))
+            check_all(geometry, held)
+            # Other planes between the rows of one.
+            x = rough(rng, (2, planes, *shape, lanes), held)
+            check_sums(np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, 2)), 2, 1), geometry)
 
 
 @pytest.mark.parametrize("s", [1, 2, 3, 7, 64, 65])

@@ -39,6 +39,7 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "doubling.inl"
 
+#include "short_lines.inl"
 #include "sweeps.inl"
 
 #include "pass.inl"

@@ -13,6 +13,20 @@ struct Pass {
     typename C::T* tall;  // working memory for the sums of tall windows; null: there are none
 };
 
+template <class T>
+inline T* take(Arena* arena, int64_t n) {
+    return static_cast<T*>(arena_take(arena, n * static_cast<int64_t>(sizeof(T))));
+}
+
+// Working memory for n cells, with a second plane if they have one already.
+template <class C>
+inline Target<C> take_cells(Arena* arena, int64_t n, bool both) {
+    Target<C> cells{take<typename C::T>(arena, n), nullptr};
+    if constexpr (C::two_planes)
+        if (both) cells.w = take<typename C::U>(arena, n);
+    return cells;
+}
+
 constexpr int64_t kTall = 16;       // taps beyond which the rows of a sum are gone through one after the other
 constexpr int64_t kTallRun = 1024;  // elements of them at a time: what is pending stays in the second cache
 constexpr int64_t kTallLevels = 60;

@@ -9,20 +9,6 @@ struct View {
     int64_t stride[kMaxDims];  // elements; the lanes are contiguous
 };
 
-template <class T>
-inline T* take(Arena* arena, int64_t n) {
-    return static_cast<T*>(arena_take(arena, n * static_cast<int64_t>(sizeof(T))));
-}
-
-// Working memory for n cells, with a second plane if they have one already.
-template <class C>
-inline Target<C> take_cells(Arena* arena, int64_t n, bool both) {
-    Target<C> cells{take<typename C::T>(arena, n), nullptr};
-    if constexpr (C::two_planes)
-        if (both) cells.w = take<typename C::U>(arena, n);
-    return cells;
-}
-
 // The windows of this tile all of whose taps are real.
 inline Span whole_windows(const Axis& a, int64_t j0, int64_t count) {
     if (a.starts) return {0, count};
@@ -56,16 +42,18 @@ struct Plan {
     Target<C> spare;
     Source<C>* phases;
     Span spread;
+    ShortLines<C> lines;
 };
 
 template <class C>
-inline Plan<C> plan_pass(const Pass<C>& p, bool has_second, Arena* arena) {
+inline Plan<C> plan_pass(const Pass<C>& p, int64_t lines, bool has_second, Arena* arena) {
     const Axis& a = *p.axis;
     const int64_t width = static_cast<int64_t>(sizeof(typename C::T));
     const bool dense_in = p.in_stride == p.run, dense = dense_in && p.out_stride == p.run;
     Plan<C> plan{};
     plan.way = Way::one_by_one;
     plan.chunk = p.run;
+    plan.lines.many = 1;
     if constexpr (C::summed && !C::two_planes) {
         if (a.spread_stride && dense && p.run * width < 256 && a.spread_stride <= 64) {
             plan.spread = whole_spread(a, p.j0, p.count);
@@ -98,13 +86,13 @@ inline Plan<C> plan_pass(const Pass<C>& p, bool has_second, Arena* arena) {
         fill_empty<C>(plan.sums, kSweepBytes / width);
         return plan;
     }
+    plan.at = margins(a, p.j0, p.count, p.c0, p.cells);
     // Long runs are fast one window at a time; short ones are worth undoing a stride for.
     if (doubling_pays(a)) {
         plan.way = Way::doubling;
         plan.chunk = odd_lines(p.run, width, kLineBytes / length);
         if (a.s > 1 && p.out_stride == p.run && p.run * width < 64)
             plan.spare = take_cells<C>(arena, length * p.run, true);
-        plan.sums = take_cells<C>(arena, length * plan.chunk, true);
         plan.laid = cut || p.in_stride != p.run || plan.chunk != p.run;
     } else if (dense && (a.s == 1 || (a.s <= 64 && p.run * width < 32))) {
         // Long runs are not worth a copy: windows that are cut are joined one by one.
@@ -125,10 +113,16 @@ inline Plan<C> plan_pass(const Pass<C>& p, bool has_second, Arena* arena) {
     } else {
         return plan;
     }
-    plan.at = margins(a, p.j0, p.count, p.c0, p.cells);
+    plan.lines = short_lines<C>(p, lines, length, plan.at, arena);
+    plan.laid |= plan.lines.many > 1;
+    const int64_t room = (plan.lines.many - 1) * plan.lines.apart + length;
+    if (plan.way == Way::doubling) plan.sums = take_cells<C>(arena, room * plan.chunk, true);
     if (plan.laid) {
-        plan.line = take_cells<C>(arena, length * plan.chunk, has_second);
-        fill_padding<C>(plan.line, plan.at.before * plan.chunk);
+        plan.line = take_cells<C>(arena, room * plan.chunk, has_second);
+        if (plan.lines.many > 1)
+            fill_padding<C>(plan.line, room * plan.chunk);
+        else
+            fill_padding<C>(plan.line, plan.at.before * plan.chunk);
         fill_padding<C>(ahead<C>(plan.line, (length - plan.at.after) * plan.chunk), plan.at.after * plan.chunk);
     }
     return plan;
@@ -230,7 +224,7 @@ inline void run_pass(const Axis& a, int q, int rank, const int64_t* extent, int6
     if (lines == 0 || p.run == 0 || p.count == 0) return;
 
     const int64_t taps = taps_of(a, j0) > a.k ? taps_of(a, j0) : a.k;
-    const Plan<C> plan = plan_pass<C>(p, in.base.w != nullptr, arena);
+    const Plan<C> plan = plan_pass<C>(p, lines, in.base.w != nullptr, arena);
     // Only real cells have a row, unless padding is laid out.
     p.rows = take<Source<C>>(arena, 1 + (plan.way == Way::in_a_row ? taps : least(taps, most(extent[q], 1))));
 
@@ -242,8 +236,7 @@ inline void run_pass(const Axis& a, int q, int rank, const int64_t* extent, int6
     int64_t at[kMaxDims];
     for (int r = 0; r < inner; ++r) at[r] = 0;
     int64_t in_offset = 0, out_offset = 0;
-    for (int64_t line = 0; line < lines; ++line) {
-        run_line<C>(p, plan, ahead<C>(readable<C>(in.base), in_offset), ahead<C>(out.base, out_offset));
+    const auto next_line = [&] {
         for (int r = inner - 1; r >= 0; --r) {
             if (r >= before && r <= q) continue;
             in_offset += in.stride[r];
@@ -253,5 +246,27 @@ inline void run_pass(const Axis& a, int q, int rank, const int64_t* extent, int6
             out_offset -= at[r] * out.stride[r];
             at[r] = 0;
         }
+    };
+    if (plan.lines.many == 1) {
+        for (int64_t line = 0; line < lines; ++line, next_line())
+            run_line<C>(p, plan, ahead<C>(readable<C>(in.base), in_offset), ahead<C>(out.base, out_offset));
+        return;
+    }
+    const int64_t step = plan.lines.apart * p.run, windows = p.count;
+    for (int64_t line = 0; line < lines;) {
+        int64_t to[kManyLines], n = 0;
+        for (; n < plan.lines.many && line < lines; ++n, ++line, next_line()) {
+            to[n] = out_offset;
+            lay_line<C>(ahead<C>(plan.line, n * step), ahead<C>(readable<C>(in.base), in_offset), plan.at, p.run,
+                        p.run);
+        }
+        p.count = (n - 1) * plan.lines.apart + windows;
+        if (plan.way == Way::doubling)
+            windows_by_doubling<C>(p, readable<C>(plan.line), plan.lines.results, p.run, plan.sums, plan.spare);
+        else
+            windows_in_a_row<C>(p, readable<C>(plan.line), plan.lines.results, p.count, nullptr);
+        for (int64_t i = 0; i < n; ++i)
+            copy_cells<C>(ahead<C>(out.base, to[i]), ahead<C>(readable<C>(plan.lines.results), i * step),
+                          windows * p.run);
     }
 }

@@ -121,6 +121,12 @@ CENOTE_ONCE void join_two(Target<C> out, Source<C> a, Source<C> b, int64_t n, in
 
 template <class T>
 inline void copy_row(T* out, const T* in, int64_t n) {
+    constexpr int64_t wide = kVectorBytes / sizeof(T);
+    if (n >= wide && n <= 8 * wide) {  // in less time than a call takes; the last vector overlaps the one before
+        using V = typename Lane<T, kVectorBytes>::V;
+        for (int64_t i = 0; i + wide <= n; i += wide) store(out + i, load<V>(in + i));
+        return store(out + n - wide, load<V>(in + n - wide));
+    }
     __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
 }
 

@@ -30,6 +30,7 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "doubling.inl"
 
+#include "short_lines.inl"
 #include "sweeps.inl"
 
 #include "pass.inl"
@@ -48,6 +49,8 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "strips.inl"
 
+#include "sum_strips.inl"
+
 #include "give_back.inl"
 
 }  // namespace
@@ -60,6 +63,10 @@ TaskFn find_small(const Job& job) {
     if (job.reduce == Reduce::sum && can_repeat(job)) {
         if (job.in == DType::f32) return &repeat_values<float>;
         if (job.in == DType::f64) return &repeat_values<double>;
+    }
+    if (job.reduce == Reduce::sum && job.prepare == Prepare::none && !job.omit) {
+        if (job.work == DType::f32 && can_be_stripped<float>(job)) return &sum_strips<float>;
+        if (job.work == DType::f64 && can_be_stripped<double>(job)) return &sum_strips<double>;
     }
     const bool normed = job.prepare == Prepare::power || job.prepare == Prepare::exponential;
     if (normed)

@@ -180,6 +180,50 @@ inline bool finish_evenly(const Job& job, const Box& b, Arena* arena) {
     return false;
 }
 
+// Totals that lie in y already, in rows of a few vectors: those of a plane are one row, which has a divisor for each
+// window (avg 3×3 on planes of 20×20: 1.35 ms, and NEW so).
+template <class C, class R>
+inline bool finish_planes(const Job& job, const Box& b, Arena* arena) {
+    const int last = job.rank - 1;
+    if (rows_are_lanes(job) || last == 0 || job.y_stride[last - 1] != b.count[last]) return false;
+    int64_t planes = 1;
+    for (int q = 0; q < last - 1; ++q) planes *= b.count[q];
+    if (planes < 2 || b.count[last] * static_cast<int64_t>(sizeof(R)) > kShortLine) return false;
+    if constexpr (Limits<R>::has_nan) {
+        const bool divides = job.finish == Finish::average && !job.by_divisor;
+        const Counts counts = divides ? count_cells(job, b, arena) : Counts{};
+        const int64_t rows = b.count[last - 1], wide = b.count[last], n = rows * wide;
+        Divisors<R> by{};
+        bool even = true;
+        if (divides) {
+            by.along = take<R>(arena, n);
+            const R* along = as_numbers<R>(counts.counted[last], wide, arena);
+            for (int64_t i = 0; i < rows; ++i) {
+                const R of_row = static_cast<R>(counts.counted[last - 1][i]);
+                for (int64_t j = 0; j < wide; ++j) by.along[i * wide + j] = along[j] * of_row;
+            }
+            for (int64_t i = 0; i < n; ++i) {
+                even &= by.along[i] == by.along[0];
+                by.largest = by.largest < by.along[i] ? by.along[i] : by.largest;
+            }
+        }
+        for_rows(last - 1, b.count, [&](const int64_t* at) {
+            R* row = reinterpret_cast<R*>(job.y) + b.y;
+            by.outer = job.finish == Finish::average && !divides ? job.divisor : 1;
+            for (int q = 0; q < last - 1; ++q) {
+                row += at[q] * job.y_stride[q];
+                if (divides) by.outer *= static_cast<double>(counts.counted[q][at[q]]);
+            }
+            if (!divides || even)
+                divide_row(row, n, by.outer * (divides ? by.largest : 1));
+            else
+                divide_each(row, n, by, static_cast<const typename C::U*>(nullptr));
+        });
+        return true;
+    }
+    return false;
+}
+
 template <class C, class R>
 inline void sum_tile(const Job& job, int64_t task, Arena* arena) {
     const Box b = locate(job, task);
@@ -187,7 +231,8 @@ inline void sum_tile(const Job& job, int64_t task, Arena* arena) {
     const bool in_place = !C::two_planes && job.out == job.work && has_pass(job);
     const View<C> y = result_view<C>(job, b);
     const View<C> totals = run_passes<C>(job, b, in, in_place ? &y : nullptr, arena);
-    if (!in_place || !finish_evenly<C, R>(job, b, arena)) finish_sums<C, R>(job, b, totals, in_place, arena);
+    if (in_place && (finish_evenly<C, R>(job, b, arena) || finish_planes<C, R>(job, b, arena))) return;
+    finish_sums<C, R>(job, b, totals, in_place, arena);
 }
 
 // The largest or smallest cell of each window, laid out as the totals will be.

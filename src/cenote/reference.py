@@ -137,8 +137,12 @@ def pick(x: Array, geometry: Geometry, largest: bool, omit: bool) -> tuple[Array
 def flat_index(winner: NDArray[np.int64], geometry: Geometry, rank: int) -> NDArray[np.int64]:
     """From the tap within the window to the cell within the pooled axes, row-major over them."""
     index = np.zeros(winner.shape, np.int64)
-    taps = np.unravel_index(np.maximum(winner, 0), tuple(axis.k for axis in geometry.axes)) if winner.size else ()
-    for axis, tap in zip(geometry.axes, taps, strict=bool(taps)):
+    taps: list[NDArray[np.int64]] = []
+    rest = np.maximum(winner, 0)
+    for axis in reversed(geometry.axes):  # np.unravel_index is wrong for more than 8192 elements with a last axis of 1
+        rest, tap = np.divmod(rest, max(axis.k, 1))
+        taps.insert(0, tap)
+    for axis, tap in zip(geometry.axes, taps, strict=True):
         shape = [1] * winner.ndim
         shape[axis.position] = axis.o
         j = np.arange(axis.o).reshape(shape)
