@@ -2,6 +2,7 @@
 // memory. A row of results at a time: the lanes of one window, or windows one or two apart along the innermost axis.
 
 constexpr int64_t kNestCells = 16;
+constexpr int64_t kAhead = 2048;  // bytes
 
 // The real cells of a window, but for those along its row.
 struct Nest {
@@ -255,11 +256,16 @@ CENOTE_INLINE inline void row_of_shape(const Line& line, const char* first, cons
     if (A::k) first += first_cell(*line.axis, line.j0) * size;
     const int64_t many = nest.rows, x_step = nest.x_step, y_step = nest.y_step;
     const Span whole = line.whole;
+    // Cells of a later row are fetched meanwhile: rows side by side, 896 bytes apart, are not found by the CPU itself
+    // (max 2×2 of 51 MB of float64, two threads: 3.2 ms, and 2.2 so).
+    const int64_t later = x_step > 0 ? (kAhead + x_step - 1) / x_step * x_step : 0;
     for (int64_t r = 0; r < many; ++r, first += x_step) {
         const Rows<N> rows(first, nest);
         for (int64_t i = whole.begin; i < whole.end; i += L::count) {
             const int64_t k = least(i, whole.end - L::count);  // the last ones, some of them a second time
             const int64_t at = k + r * y_step;
+            each<N::count>(
+                0, [&](int64_t row) CENOTE_INLINE { __builtin_prefetch(rows.at(row) + later + A::stride * k * size); });
             if constexpr (A::k == 0)
                 done(L{}, k, mended<C, L>(join_nest<C, S, L>(rows, k * size), nest.cut), at);
             else
