@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cases import BFLOAT16, Array, lay_out, same_bits
+from cases import BFLOAT16, INTEGERS, Array, lay_out, same_bits
 from cenote import primitives, reference
 from cenote.geometry import Geometry
 from cenote.window import adaptive_geometry, parse_window
@@ -80,7 +80,7 @@ def check_halves(x: Array, geometry: Geometry) -> None:
             assert same_bits(got, expected), (largest, x.dtype, case.level, case.threads, geometry)
 
 
-@pytest.mark.parametrize("dtype", [*SMALL, *HALVES, np.dtype("f"), np.dtype("d")], ids=str)
+@pytest.mark.parametrize("dtype", [*INTEGERS, *HALVES, np.dtype("f"), np.dtype("d")], ids=str)
 def test_sliding(dtype: np.dtype[Any]) -> None:
     """Rows of about a vector of windows, and of several."""
     rng = np.random.default_rng(1)

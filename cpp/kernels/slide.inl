@@ -1,4 +1,4 @@
-// Max and min of small windows that overlap, of floats, of small integers, and of halves by the order of their bits.
+// Max and min of small windows that overlap, of floats, of integers, and of halves by the order of their bits.
 // The last rows are held, each joined along itself. The next row is joined along itself, held, joined with those before
 // it and written, in one go: two passes would spend more time on getting from one row of a few vectors to the next than
 // on the rows.
@@ -255,6 +255,10 @@ TaskFn sliding(const Job& job) {
         case DType::u8: return &slide_tile<Numbers<uint8_t, Largest>>;
         case DType::i16: return &slide_tile<Numbers<int16_t, Largest>>;
         case DType::u16: return &slide_tile<Numbers<uint16_t, Largest>>;
+        case DType::i32: return &slide_tile<Numbers<int32_t, Largest>>;
+        case DType::u32: return &slide_tile<Numbers<uint32_t, Largest>>;
+        case DType::i64: return &slide_tile<Numbers<int64_t, Largest>>;
+        case DType::u64: return &slide_tile<Numbers<uint64_t, Largest>>;
         case DType::f16:
         case DType::bf16: return in_order ? &slide_tile<Halves<Largest>> : nullptr;
         case DType::f32: return in_order ? &slide_tile<Numbers<float, Largest>> : nullptr;
