@@ -110,6 +110,8 @@ bool join_planes(Job& job, int64_t& batch) {
         size *= most(job.axis[q].n, job.axis[q].o);
         if (size > kPlanes / 2) return false;
     }
+    job.lane_tile = job.lanes;
+    if (level_in_use().find_small(job)) return false;  // which goes from plane to plane as quickly
     const auto prepend = [&](auto* list, auto first) {
         for (int q = job.rank; q > 0; --q) list[q] = list[q - 1];
         list[0] = first;
@@ -265,6 +267,11 @@ bool lay_out(const Request& r, Job& job, int64_t& batch) {
     if (job.winners) job.work = wide_enough(job.work, weight);
     if (job.reduce == Reduce::sum && job.prepare == Prepare::none) job.work = narrow_enough(job.in, job.work, weight);
 
+    // Halves have the order of whole numbers. Where a winner is asked for, there are lanes for its number in float.
+    const bool half = job.in == DType::f16 || job.in == DType::bf16;
+    if (half && job.out == job.in && job.reduce != Reduce::sum && job.prepare == Prepare::none && !job.winners)
+        job.work = DType::i16;
+
     const int64_t width = size_of(job.in);
     const bool same_type = job.in == job.work || (job.in == DType::boolean && job.work == DType::u8);
     job.direct = same_type && job.in != DType::boolean && !job.swap && job.prepare == Prepare::none &&
@@ -306,7 +313,9 @@ bool run_in_two_steps(const Request& r) {
     one.rank = 1;
     one.axis[0] = r.axis[first];
     one.position[0] = r.position[first];
-    one.out = r.work;
+    // Halves have an order of their own: only their sums are of another type.
+    const bool half = r.in == DType::f16 || r.in == DType::bf16;
+    one.out = half && r.reduce != Reduce::sum ? r.in : r.work;
     if (r.reduce == Reduce::sum) one.finish = Finish::sum;
     rest.rank = 0;
     for (int w = 0; w < r.rank; ++w) {
@@ -314,14 +323,14 @@ bool run_in_two_steps(const Request& r) {
         rest.axis[rest.rank] = r.axis[w];
         rest.position[rest.rank++] = r.position[w];
     }
-    rest.in = r.work;
+    rest.in = one.out;
     rest.swap = false;
     if (r.finish == Finish::average && !r.by_divisor) {
         rest.by_divisor = true;
         rest.divisor = static_cast<double>(window);
     }
     rest.shape[r.position[first]] = r.axis[first].o;
-    int64_t bytes = size_of(r.work);
+    int64_t bytes = size_of(one.out);
     for (int i = r.ndim - 1; i >= 0; --i) {
         rest.stride[r.order[i]] = bytes;
         bytes *= rest.shape[r.order[i]];

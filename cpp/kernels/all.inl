@@ -48,6 +48,8 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "winners.inl"
 
+#include "halves.inl"
+
 #include "scatter.inl"
 
 #include "moderate.inl"
@@ -66,6 +68,8 @@ TaskFn pick_kernel_of(bool indices) {
 template <bool Largest>
 TaskFn pick_kernel(const Job& job) {
     const bool indices = job.winners != nullptr;
+    if (job.in == DType::f16 || job.in == DType::bf16)
+        if (job.work == DType::i16) return &pick_halves<Largest>;
     if (job.omit && job.work == DType::f32) return pick_kernel_of<float, Largest, true>(indices);
     if (job.omit && job.work == DType::f64) return pick_kernel_of<double, Largest, true>(indices);
     switch (job.work) {

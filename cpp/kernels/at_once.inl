@@ -70,11 +70,11 @@ void pick_at_once(const Job& job, int64_t task, Arena*) {
     const Line line = line_of(job, b, Weights{});
     as_they_lie<C>(job, [&]<class A>(A) {
         for_nests(
-            job, b, Weights{},
+            job, b, Weights{}, true,
             [&](const int64_t*, const char* first, const Nest& nest, int64_t y) {
                 char* out = job.y + y * size;
-                row_at_once<C, S, A>(line, first, nest, [&](auto lane, int64_t i, auto joined) CENOTE_INLINE {
-                    write<S, decltype(lane)>(out + i * size, joined.v);
+                row_at_once<C, S, A>(line, first, nest, [&](auto lane, int64_t, auto joined, int64_t at) CENOTE_INLINE {
+                    write<S, decltype(lane)>(out + at * size, joined.v);
                 });
             },
             [&](const int64_t*, int64_t y) {
@@ -135,13 +135,13 @@ void pick_where_at_once(const Job& job, int64_t task, Arena*) {
     const int64_t step = rows_are_lanes(job) ? 0 : job.axis[last].s * job.plane[last];
     as_they_lie<C>(job, [&]<class A>(A) {
         for_nests(
-            job, b, weights,
+            job, b, weights, false,
             [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
                 char* out = job.y + y * size;
                 O* winners = static_cast<O*>(job.winners) + y;
                 int64_t base = A::k ? first_cell(*line.axis, line.j0) * job.plane[last] : 0;
                 for (int q = 0; q < depth; ++q) base += first_cell(job.axis[q], j[q]) * job.plane[q];
-                row_at_once<C, S, A>(line, first, nest, [&](auto lane, int64_t i, auto joined) CENOTE_INLINE {
+                row_at_once<C, S, A>(line, first, nest, [&](auto lane, int64_t i, auto joined, int64_t) CENOTE_INLINE {
                     using L = decltype(lane);
                     write<S, L>(out + i * size, joined.v);
                     if constexpr (flat)
@@ -223,21 +223,22 @@ void sum_at_once(const Job& job, int64_t task, Arena*) {
         const Divisions<R> divisions(job, A::k);
         const bool by_count = divisions.by_count;
         for_nests(
-            job, b, Weights{},
+            job, b, Weights{}, true,
             [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
                 char* out = job.y + y * size;
                 const double cells = nest.cut && by_count ? divisions.off_the_row(j) : divisions.full;
                 const Division<R> by = nest.cut && by_count ? division<R>(cells * (A::k ? A::k : 1)) : divisions.whole;
-                row_at_once<C, S, A>(line, first, nest, [&](auto lane, int64_t i, auto joined) CENOTE_INLINE {
-                    using L = decltype(lane);
-                    if constexpr (A::k != 0 && L::count == 1) {  // perhaps one that is cut along the row
-                        const Division<R> own =
-                            by_count ? division<R>(cells * divisions.counted(last, line.j0 + i)) : by;
-                        write_total<R, S, L>(out + i * size, joined.v, own);
-                    } else {
-                        write_total<R, S, L>(out + i * size, joined.v, by);
-                    }
-                });
+                row_at_once<C, S, A>(
+                    line, first, nest, [&](auto lane, int64_t i, auto joined, int64_t at) CENOTE_INLINE {
+                        using L = decltype(lane);
+                        if constexpr (A::k != 0 && L::count == 1) {  // perhaps one that is cut along the row
+                            const Division<R> own =
+                                by_count ? division<R>(cells * divisions.counted(last, line.j0 + i)) : by;
+                            write_total<R, S, L>(out + at * size, joined.v, own);
+                        } else {
+                            write_total<R, S, L>(out + at * size, joined.v, by);
+                        }
+                    });
             },
             [&](const int64_t* j, int64_t y) {
                 const double cells = by_count ? divisions.off_the_row(j) : 1;
@@ -264,7 +265,7 @@ void valid_sum_at_once(const Job& job, int64_t task, Arena*) {
     as_they_lie<C>(job, [&]<class A>(A) {
         const Divisions<T> divisions(job, A::k);
         for_nests(
-            job, b, Weights{},
+            job, b, Weights{}, false,
             [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
                 T* out = reinterpret_cast<T*>(job.y) + y;
                 double counted = divisions.full, there = divisions.full;
@@ -274,7 +275,7 @@ void valid_sum_at_once(const Job& job, int64_t task, Arena*) {
                     for (int q = 0; q < depth; ++q) there *= real(q, j[q]);
                 }
                 const T more = static_cast<T>((counted - there) * (A::k ? A::k : 1));
-                row_at_once<C, T, A>(line, first, nest, [&](auto lane, int64_t i, auto joined) CENOTE_INLINE {
+                row_at_once<C, T, A>(line, first, nest, [&](auto lane, int64_t i, auto joined, int64_t) CENOTE_INLINE {
                     using L = decltype(lane);
                     using V = typename L::V;
                     const V valid = as_number<V>(joined.w);
@@ -355,6 +356,8 @@ inline TaskFn sum_nests(const Job& job) {
         case DType::f64: return as_it_is ? &sum_at_once<Sum<double>, double, double> : nullptr;
         case DType::i32: return job.work == DType::f64 ? &sum_at_once<Sum<double>, int32_t, double> : nullptr;
         case DType::u32: return job.work == DType::f64 ? &sum_at_once<Sum<double>, uint32_t, double> : nullptr;
+        case DType::i64: return job.work == DType::f64 ? &sum_at_once<Sum<double>, int64_t, double> : nullptr;
+        case DType::u64: return job.work == DType::f64 ? &sum_at_once<Sum<double>, uint64_t, double> : nullptr;
         case DType::i8: return narrow ? &sum_at_once<Sum<int16_t>, int8_t, double> : nullptr;
         case DType::u8: return narrow ? &sum_at_once<Sum<int16_t>, uint8_t, double> : nullptr;
         case DType::i16: return narrow ? &sum_at_once<Sum<int32_t>, int16_t, double> : nullptr;

@@ -78,7 +78,13 @@ struct Pick {
     }
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
-        return {choose(a.v, b.v, a.v, b.v)};
+        if constexpr (Limits<T>::has_nan) {
+            return {choose(a.v, b.v, a.v, b.v)};
+        } else if constexpr (Largest) {  // written so that GCC sees that there is an instruction for it
+            return {b.v > a.v ? b.v : a.v};
+        } else {
+            return {b.v < a.v ? b.v : a.v};
+        }
     }
     static constexpr T absent() {
         if constexpr (Limits<T>::has_nan && Omit) return Limits<T>::nan;

@@ -63,6 +63,28 @@ inline float widen(Brain b) { return widen_brain<float>(uint32_t{b.bits}); }
 inline Half to_half(float value) { return {static_cast<uint16_t>(narrow_to_half(value))}; }
 inline Brain to_brain(float value) { return {static_cast<uint16_t>(narrow_to_brain(value))}; }
 
+// The order of halves, in lanes of their own width. A key is the magnitude, the bits without the sign, with that sign:
+// whole numbers in the same order, in which both zeros are 0.
+constexpr int16_t half_infinity(DType half) { return half == DType::bf16 ? 0x7f80 : 0x7c00; }
+constexpr int16_t half_quiet(DType half) { return half == DType::bf16 ? 0x40 : 0x200; }  // the bit of a quiet NaN
+template <class V>
+inline V half_size(V bits) {
+    return V(bits & int16_t{0x7fff});
+}
+template <class V>
+inline V half_key(V bits, V size) {
+#if defined(__AVX2__)
+    if constexpr (sizeof(V) == 32) return (V)_mm256_sign_epi16((__m256i)size, (__m256i)bits);
+#endif
+    const V sign = V(bits >> 15);
+    return V(V(size ^ sign) - sign);
+}
+template <class V>
+inline V half_of_key(V key) {  // of both zeros +0.0
+    const V sign = V(key >> 15);
+    return V(V(V(key ^ sign) - sign) | V(key & INT16_MIN));
+}
+
 // A nonzero byte is true.
 struct Bool {
     uint8_t byte;
@@ -89,6 +111,16 @@ inline T from_storage(S value) {
     } else {
         return static_cast<T>(value);
     }
+}
+
+// Lanes of double from whole numbers of 64 bits, rounded once: either half in the low bits of a double, both exact, and
+// one addition. Before AVX-512 there is no instruction for it.
+template <class V, bool Signed>
+inline V from_words(typename Beside<V, uint64_t>::type bits) {
+    constexpr uint64_t sign = Signed ? 0x80000000u : 0;
+    const auto low = (bits & 0xffffffffu) | 0x4330000000000000u;               // 2^52 + the low half
+    const auto high = (bits >> 32) ^ (0x4530000000000000u + sign);             // 2^84 + 2^32 times the other, + 2^63
+    return ((V)high - (Signed ? 0x1.00000801p84 : 0x1.00000001p84)) + (V)low;  // less 2^84 + 2^63 + 2^52
 }
 
 // Which dtype is computed in which: itself, or something wider.
@@ -138,6 +170,8 @@ inline typename L::V read(const char* p) {
             return widen_brain<V>(bits);
     } else if constexpr (__is_same(S, typename L::Element)) {
         return load<V>(from);
+    } else if constexpr (sizeof(S) == 8 && __is_same(typename L::Element, double)) {
+        return from_words<V, (Limits<S>::low < 0)>(load<typename Beside<V, uint64_t>::type>(from));
     } else {
         return __builtin_convertvector(load<typename VecOf<S, L::count * sizeof(S)>::type>(from), V);
     }
@@ -171,8 +205,10 @@ inline void load_row_of(T* out, const char* in, int64_t stride, int64_t n, bool 
         return;
     else if (stride == static_cast<int64_t>(sizeof(S)) && !swap) {
         constexpr int64_t size = sizeof(S);
-        if constexpr ((__is_same(S, Half) || __is_same(S, Brain)) && __is_same(T, float)) {
-            for_lanes<float>(n, [&](auto lane, int64_t i) { store(out + i, read<S, decltype(lane)>(in + i * size)); });
+        constexpr bool half = (__is_same(S, Half) || __is_same(S, Brain)) && __is_same(T, float);
+        if constexpr (half || ((__is_same(S, int64_t) || __is_same(S, uint64_t)) && __is_same(T, double))) {
+            for_lanes_apart<T>(n,
+                               [&](auto lane, int64_t i) { store(out + i, read<S, decltype(lane)>(in + i * size)); });
         } else {
             for (int64_t i = 0; i < n; ++i)
                 out[i] = from_storage<T>(load<S>(reinterpret_cast<const S*>(in + i * size)));

@@ -71,13 +71,14 @@ template <class C, int K>
 inline void join_rows_of(Target<C> out, const Source<C>* rows, int64_t begin, int64_t n, int64_t weight) {
     Source<C> held[K];  // in registers: what is stored through `out` might change `rows`, for all the compiler knows
     for (int t = 0; t < K; ++t) held[t] = rows[t];
-    for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
+    for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
         store_cell<C, V>(out, i, join<C, V, K>(held, i, begin, weight));
     });
 }
 
-// out[i] = rows[0][i] ∘ … ∘ rows[count-1][i]; the rows are taps `begin` … of windows with `taps` taps.
+// out[i] = rows[0][i] ∘ … ∘ rows[count-1][i]; the rows are taps `begin` … of windows with `taps` taps. None of them is
+// where `out` is.
 template <class C>
 CENOTE_ONCE void join_rows(Target<C> out, const Source<C>* rows, int64_t begin, int64_t count, int64_t taps, int64_t n,
                            int64_t weight) {
@@ -99,7 +100,7 @@ CENOTE_ONCE void join_rows(Target<C> out, const Source<C>* rows, int64_t begin, 
             if (count == 8) return join_rows_of<C, 8>(out, rows, begin, n, weight);
         }
     }
-    for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
+    for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
         auto all = join_many<C, V>(rows, i, begin, count, weight);
         // Padded cells are +0.0: with one of them in it, a total of zero is never -0.0.

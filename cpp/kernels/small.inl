@@ -51,6 +51,10 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "sum_strips.inl"
 
+#include "slide.inl"
+
+#include "slide_sums.inl"
+
 #include "give_back.inl"
 
 }  // namespace
@@ -71,6 +75,10 @@ TaskFn find_small(const Job& job) {
     const bool normed = job.prepare == Prepare::power || job.prepare == Prepare::exponential;
     if (normed)
         if (const TaskFn strips = norm_in_strips(job)) return strips;
+    const TaskFn row_by_row = job.reduce == Reduce::max   ? sliding<true>(job)
+                              : job.reduce == Reduce::min ? sliding<false>(job)
+                                                          : sliding_sums(job);
+    if (row_by_row) return row_by_row;
     if (!can_be_nested(job)) return nullptr;
     if (normed) return norm_nests(job);
     if (job.prepare != Prepare::none) return nullptr;

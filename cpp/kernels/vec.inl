@@ -94,6 +94,23 @@ inline void for_lanes(int64_t n, F f) {
     }
 }
 
+// The same for a row that is not written where it is read: the last vector ends where the row does, and does some
+// elements a second time. Single elements would take longer than the rest of a row of 110 bytes.
+template <class T, class F>
+inline void for_lanes_apart(int64_t n, F f) {
+    constexpr int wide = kVectorBytes / sizeof(T), narrow = 16 / sizeof(T);
+    if (n >= wide) {
+        for (int64_t i = 0; i < n; i += wide) f(Lane<T, kVectorBytes>{}, i < n - wide ? i : n - wide);
+    } else if (kVectorBytes > 16 && n >= narrow) {
+        for (int64_t i = 0; i < n; i += narrow) f(Lane<T, 16>{}, i < n - narrow ? i : n - narrow);
+    } else {
+        for (int64_t i = 0; i < n; ++i) {
+            __asm__ volatile("" : "+r"(i));  // as above
+            f(Lane<T, 0>{}, i);
+        }
+    }
+}
+
 template <class T>
 struct Limits;
 #define CENOTE_LIMITS(T, lowest, highest)                \

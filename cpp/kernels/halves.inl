@@ -1,0 +1,98 @@
+// Max and min of float16 and bfloat16 by the passes of int16: twice as many lanes as in float32, and nothing is
+// widened.
+//
+// Keys (convert.inl) do not tell both zeros apart, nor one NaN from another, of which the first must come out with its
+// own bits. A tile with a -0.0 or a NaN is therefore widened after all.
+
+struct HalfKeys {
+    int16_t infinity;  // its bits, which are its key too
+    int16_t nan;       // the key of a NaN that is left out: that of no cell
+    int16_t absent;    // that of no cell
+    int16_t none;      // the bits of a window without a cell
+    bool omit;
+};
+
+template <bool Largest>
+inline HalfKeys half_keys(const Job& job) {
+    const int16_t infinity = half_infinity(job.in), absent = Pick<int16_t, Largest, false>::absent();
+    const int16_t least = static_cast<int16_t>(Largest ? infinity | INT16_MIN : infinity);
+    return {infinity, absent, absent, job.omit ? static_cast<int16_t>(infinity | half_quiet(job.in)) : least, job.omit};
+}
+
+// A row of bits to keys; whether some of them do not tell all.
+CENOTE_ONCE bool bits_to_keys(const HalfKeys& given, int16_t* keys, const char* bits, int64_t n) {
+    const HalfKeys how = given;  // which no store can change
+    constexpr int64_t wide = Lane<int16_t, kVectorBytes>::count;
+    typename Lane<int16_t, kVectorBytes>::V least{}, largest{};
+    int16_t least_alone = 0, largest_alone = 0;
+    for_lanes_apart<int16_t>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        using V = typename decltype(lane)::V;
+        const V cell = load<V>(bits + 2 * i);
+        const V size = half_size(cell), key = half_key(cell, size);
+        store(keys + i, size > how.infinity ? splat<V>(how.nan) : key);
+        if constexpr (decltype(lane)::count == wide) {
+            least = cell < least ? cell : least;
+            largest = size > largest ? size : largest;
+        } else {
+            int16_t cells[decltype(lane)::count], sizes[decltype(lane)::count];
+            store(cells, cell);
+            store(sizes, size);
+            for (int k = 0; k < decltype(lane)::count; ++k) {
+                least_alone = cells[k] < least_alone ? cells[k] : least_alone;
+                largest_alone = sizes[k] > largest_alone ? sizes[k] : largest_alone;
+            }
+        }
+    });
+    for (int k = 0; k < wide; ++k) {
+        least_alone = least[k] < least_alone ? least[k] : least_alone;
+        largest_alone = largest[k] > largest_alone ? largest[k] : largest_alone;
+    }
+    return least_alone == INT16_MIN || (largest_alone > how.infinity && !how.omit);  // INT16_MIN is -0.0
+}
+
+CENOTE_ONCE void keys_to_bits(const HalfKeys& given, char* bits, const int16_t* keys, int64_t n) {
+    const HalfKeys how = given;
+    for_lanes_apart<int16_t>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        using V = typename decltype(lane)::V;
+        const V key = load<V>(keys + i);
+        store(bits + 2 * i, key == how.absent ? splat<V>(how.none) : half_of_key(key));
+    });
+}
+
+template <bool Largest>
+void pick_halves(const Job& job, int64_t task, Arena* arena) {
+    using C = Pick<int16_t, Largest, false>;
+    const Box b = locate(job, task);
+    const HalfKeys how = half_keys<Largest>(job);
+    View<C> in;
+    in.base = {take<int16_t>(arena, dense(job.rank, b.cells, b.lanes, in.stride)), nullptr};
+    const bool lanes = rows_are_lanes(job);
+    const int last = job.rank - 1, depth = row_depth(job);
+    const int64_t n = lanes ? b.lanes : b.cells[last], stride = lanes ? job.lane_stride : job.x_stride[last];
+    int16_t *copy = take<int16_t>(arena, n), *keys = in.base.v;
+    bool wild = false;
+    for_rows(depth, b.cells, [&](const int64_t* at) {
+        const char* from = lanes ? b.x : b.x + b.c0[last] * stride;
+        for (int q = 0; q < depth; ++q) from += (b.c0[q] + at[q]) * job.x_stride[q];
+        if (stride != 2 || job.swap) {
+            load_row(DType::i16, copy, from, stride, n, job.swap);
+            from = reinterpret_cast<const char*>(copy);
+        }
+        wild |= bits_to_keys(how, keys, from, n);
+        keys += n;
+    });
+    if (wild && !job.omit) return pick_tile<Pick<float, Largest, false>>(job, task, arena);
+    if (wild) {
+        pick_tile<Pick<float, Largest, true>>(job, task, arena);
+        // A window of NaN gives the one NaN for all here too, whatever else is in its tile.
+        for_result_rows(job, b, in.stride, [&](const int64_t*, int64_t, int64_t y, int64_t n) {
+            int16_t* bits = reinterpret_cast<int16_t*>(job.y) + y;
+            for (int64_t i = 0; i < n; ++i) bits[i] = half_size(bits[i]) > how.infinity ? how.none : bits[i];
+        });
+        return;
+    }
+    const View<C> found = run_passes<C>(job, b, in, nullptr, arena);
+    for_result_rows(job, b, found.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
+        keys_to_bits(how, job.y + 2 * y, found.base.v + offset, n);
+    });
+}
