@@ -104,8 +104,8 @@ def test_winograd_of_phases_beside_other_axes(layout: str) -> None:
         ((12, 13), (3, 3), 2, 1), ((12, 13), (4, 4), (2, 2), (1, 3)), ((12, 40), (1, 4), (1, 2), 1),
         ((12, 40), (1, 4), (2, 2), 1), ((12, 13), (4, 1), (2, 1), 1), ((200,), (4,), 2, 1), ((200,), (6,), 3, 1),
     ):  # fmt: skip
-        given = {"channels": 64, "filters": 130, "stride": stride, "dilation": dilation, "padding": 1}
-        given["padding"] = tuple(min(1, k - 1) for k in window)
+        pads = tuple(min(1, k - 1) for k in window)
+        given: Any = {"channels": 64, "filters": 130, "stride": stride, "dilation": dilation, "padding": pads}
         check(frame_of(layout, 3, space, window, **given), LEVELS[-1], threads=3, results=["x"])
 
 
