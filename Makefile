@@ -25,7 +25,7 @@ $(BIN)/python:
 
 $(VENV)/.tools: $(BIN)/python pyproject.toml
 	@echo '» installing the build tools'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'scikit-build-core>=0.10,<2' 'nanobind>=2.4,<4' 'cmake>=3.21,<5' 'ninja>=1.11,<2'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'scikit-build-core>=0.10,<2' 'nanobind>=2.4,<4' 'numpy>=2.0,<3' 'cmake>=3.21,<5' 'ninja>=1.11,<2'
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)

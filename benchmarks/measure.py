@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from cenote import _core
 from rows import THREADS
 
 Work = Callable[[], Any]
@@ -93,7 +94,7 @@ HELPERS = ThreadPoolExecutor(THREADS - 1)
 
 
 def copy_of(moved: int) -> Work:
-    """Moves ``moved`` bytes: half of them are read, half are written, into memory that was allocated for it just now.
+    """Moves ``moved`` bytes: half of them are read, half are written, into memory that cenote's results would have.
 
     Each thread copies an equal part with np.copyto, which lets the others run: this one, and a helper that waits.
     """
@@ -102,7 +103,7 @@ def copy_of(moved: int) -> Work:
     parts = [slice(a, b) for a, b in itertools.pairwise(edges)]
 
     def run() -> Any:
-        out = np.empty_like(source)
+        out = _core.empty(source.shape, source.dtype)
         others = [HELPERS.submit(np.copyto, out[part], source[part]) for part in parts[1:]]
         np.copyto(out[parts[0]], source[parts[0]])
         for other in others:

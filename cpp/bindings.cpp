@@ -1,4 +1,4 @@
-// The only file that knows Python: read arrays through the buffer protocol, release the GIL, run.
+// The module as Python sees it: read arrays through the buffer protocol, release the GIL, run.
 //
 // Arguments come checked from the Python side (window.py, arrays.py); what is checked here again is only what
 // would otherwise read or write memory that is not ours.
@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "arrays.hpp"
 #include "conv.hpp"
 #include "cpu.hpp"
 #include "move.hpp"
+#include "pages.hpp"
 #include "parallel.hpp"
 #include "pool.hpp"
 
@@ -159,7 +161,7 @@ struct Recipe {
 // type by type (2 is not 2.0), with the shape and dtype of the array, and the recipe that came of it.
 class Memo {
  public:
-    Memo(nb::object array_type, nb::object empty) : array_type_(array_type), empty_(empty) {}
+    explicit Memo(nb::object array_type) : array_type_(array_type) {}
 
     void learn(nb::handle x, nb::object given, nb::object recipe, nb::object out_shape, nb::object out_dtype) {
         if (Py_TYPE(x.ptr()) != reinterpret_cast<PyTypeObject*>(array_type_.ptr()) || !unchanging(given.ptr())) return;
@@ -175,9 +177,7 @@ class Memo {
             const Entry entry = entries_[i];  // a copy: making an array may run other code, which may learn
             const Buffer from(x, false);
             if (!fits(*entry.recipe->axes, from) || x.attr("dtype").ptr() != entry.dtype.ptr()) continue;
-            PyObject* arguments[] = {entry.out_shape.ptr(), entry.out_dtype.ptr()};
-            nb::object y = nb::steal(PyObject_Vectorcall(empty_.ptr(), arguments, 2, nullptr));
-            if (!y.is_valid()) throw nb::python_error();
+            nb::object y = new_array(entry.out_shape, entry.out_dtype);
             entry.recipe->run_on(from, Buffer(y, true), nullptr, nb::none());
             return y;
         }
@@ -227,7 +227,7 @@ class Memo {
         return true;
     }
 
-    nb::object array_type_, empty_;
+    nb::object array_type_;
     std::vector<Entry> entries_;
 };
 
@@ -340,6 +340,7 @@ void conv(int form, nb::handle x, nb::handle w, nb::handle y, nb::handle bias, n
 }  // namespace
 
 NB_MODULE(_core, m) {
+    load_numpy();
     nb::class_<Axes>(m, "Axes")
         .def(nb::init<std::vector<int64_t>>(), nb::arg("shape"))
         .def("add", &Axes::add, nb::arg("position"), nb::arg("n"), nb::arg("o"), nb::arg("k"), nb::arg("s"),
@@ -352,7 +353,7 @@ NB_MODULE(_core, m) {
              nb::arg("pad_value").none(), nb::arg("divisor").none(), nb::arg("parameter"))
         .def("run", &Recipe::run_with, nb::arg("x"), nb::arg("y"), nb::arg("winners").none(), nb::arg("order").none());
     nb::class_<Memo>(m, "Memo")
-        .def(nb::init<nb::object, nb::object>(), nb::arg("array_type"), nb::arg("empty"))
+        .def(nb::init<nb::object>(), nb::arg("array_type"))
         .def("learn", &Memo::learn, nb::arg("x"), nb::arg("given"), nb::arg("recipe"), nb::arg("out_shape"),
              nb::arg("out_dtype"))
         .def("recall", &Memo::recall, nb::arg("x").none(), nb::arg("given"));
@@ -368,6 +369,10 @@ NB_MODULE(_core, m) {
             set_conv_limits(bytes_per_tile, cells_per_thread);
         },
         nb::arg("bytes_per_tile"), nb::arg("cells_per_thread"));
+    m.def("empty", &new_array, nb::arg("shape"), nb::arg("dtype"));
+    m.def("kept_bytes", &kept_bytes);
+    m.def("kept_limit", &kept_limit);
+    m.def("set_kept_limit", &set_kept_limit, nb::arg("bytes"));
     m.def("num_threads", &num_threads);
     m.def("set_num_threads", &set_num_threads, nb::arg("n"));
     m.def("level", [] { return std::string(level_in_use().name); });

@@ -151,6 +151,15 @@ def test_a_number_of_threads_that_is_none(text: str, monkeypatch: pytest.MonkeyP
     assert [str(warning.message) for warning in caught] == [message]
 
 
+@pytest.mark.parametrize("text", ["all", "-1", "1048577", "1e3", "64,64"])
+def test_a_number_of_mebibytes_that_is_none(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CENOTE_KEPT_MIB", text)
+    with pytest.warns(RuntimeWarning) as caught:
+        assert runtime.kept_from_environment() == 256
+    message = f"CENOTE_KEPT_MIB='{text}' is not a number of MiB from 0 to 1048576: ignored"
+    assert [str(warning.message) for warning in caught] == [message]
+
+
 # ------------------------------------------------------------------------------------- extreme, and no error
 
 FINE: dict[str, object] = {

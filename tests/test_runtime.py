@@ -19,7 +19,7 @@ BIG = np.random.default_rng(0).standard_normal((4, 16, 96, 96)).astype(np.float3
 
 
 def in_a_fresh_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    ours = ("CENOTE_NUM_THREADS", "OMP_NUM_THREADS", "CENOTE_SIMD", "PYTHONDONTWRITEBYTECODE")
+    ours = ("CENOTE_NUM_THREADS", "OMP_NUM_THREADS", "CENOTE_SIMD", "CENOTE_KEPT_MIB", "PYTHONDONTWRITEBYTECODE")
     kept = {k: v for k, v in os.environ.items() if k not in ours}
     return subprocess.run(
         [sys.executable, "-c", code], env=kept | environment, capture_output=True, text=True, timeout=120, check=False

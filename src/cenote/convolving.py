@@ -43,7 +43,7 @@ def convolve(frame: Frame, result: str, operands: Mapping[str, Array], bias: Arr
         dtype = native(np.result_type(*known))
         operands = {name: operand.astype(dtype, copy=False) for name, operand in operands.items()}
         bias = None if bias is None else bias.astype(dtype, copy=False)
-    out = np.empty(getattr(frame, result), dtype)
+    out = _core.empty(getattr(frame, result), dtype)
     held = {**operands, result: out}
     x, w, y = batched(held["x"], frame), filter_order(held["w"], frame), batched(held["y"], frame)
     if is_bfloat16(dtype):  # the buffer protocol has no name for it

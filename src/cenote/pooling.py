@@ -26,7 +26,7 @@ def omits(nan: object) -> bool:
 
 
 # What a call was given, and what came of it: an array of the same shape and dtype goes straight to the core.
-LARGEST, SMALLEST, TOTAL, AVERAGE = (_core.Memo(np.ndarray, np.empty) for _ in range(4))
+LARGEST, SMALLEST, TOTAL, AVERAGE = (_core.Memo(np.ndarray) for _ in range(4))
 
 
 def remember(

@@ -97,13 +97,13 @@ def run(
     """One call of the core: allocate the results in ``x``'s memory order, hand over, give back in axis order."""
     order = memory_order(x)
     if order is None and x.dtype.kind not in "cV" and result.kind != "V":  # nothing to rearrange
-        y = np.empty(geometry.out_shape, result)
-        chosen = None if winners is None else np.empty(geometry.out_shape, winners)
+        y = _core.empty(geometry.out_shape, result)
+        chosen = None if winners is None else _core.empty(geometry.out_shape, winners)
         how.run(x, y, chosen, None)
         return y, chosen
     laid = in_order(geometry.out_shape, order)
-    y = np.empty(laid, result)
-    chosen = None if winners is None else np.empty(laid, winners)
+    y = _core.empty(laid, result)
+    chosen = None if winners is None else _core.empty(laid, winners)
     source, target, places = x, y, order
     if x.dtype.kind == "c":  # pairs of floats: an innermost axis that is not pooled
         source = x[..., None].view(x.real.dtype)
@@ -172,7 +172,7 @@ def gather(x: Array, offsets: Array, geometry: Geometry) -> Array:
     x = np.asarray(x, native(x.dtype))
     held = x.astype(np.float32) if is_half(x.dtype) else x
     order = memory_order(offsets)
-    y = np.empty(in_order(geometry.out_shape, order), held.dtype)
+    y = _core.empty(in_order(geometry.out_shape, order), held.dtype)
     _core.move(core_axes(geometry), held, y, as_laid(offsets, order), order, False)
     return from_order(y, order).astype(x.dtype, copy=False)
 
@@ -181,11 +181,11 @@ def scatter(g: Array, offsets: Array, geometry: Geometry) -> Array:
     """Each value of ``g`` added to the cell of its window's winner: the adjoint of :func:`gather`."""
     order = memory_order(offsets)
     if order is None and g.dtype.char in "fd" and g.dtype.isnative and g.flags.c_contiguous:  # nothing to rearrange
-        x = np.empty(geometry.shape, g.dtype)
+        x = _core.empty(geometry.shape, g.dtype)
         _core.move(core_axes(geometry), x, g, offsets, None, True)
         return x
     held = np.asarray(g, np.float32 if is_half(g.dtype) else native(g.dtype))
-    x = from_order(np.empty(in_order(geometry.shape, order), held.dtype), order)
+    x = from_order(_core.empty(in_order(geometry.shape, order), held.dtype), order)
     _core.move(core_axes(geometry), x, as_laid(held, order), as_laid(offsets, order), order, True)
     return x.astype(g.dtype, copy=False)
 
@@ -203,7 +203,7 @@ def sum_work(result: DType) -> int:
 
 def by_parts(pool: Callable[..., Array], x: Array, *args: Any) -> Array:
     """Real and imaginary part one after the other: for arrays with no room for an axis more."""
-    out = np.empty(args[0].out_shape, native(x.dtype))
+    out = _core.empty(args[0].out_shape, native(x.dtype))
     out.real, out.imag = pool(x.real, *args), pool(x.imag, *args)
     return out
 

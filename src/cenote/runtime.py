@@ -1,4 +1,4 @@
-"""Threads and SIMD level of the compiled core."""
+"""Threads, SIMD level and kept memory of the compiled core."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from . import _core
 from .errors import BadType, BadValue, kind, public, shown
 
 MOST_THREADS = 1024
+KEPT, MOST_KEPT = 256, 2**20  # MiB of large results
 
 
 def usable_cpus() -> int:
@@ -23,6 +24,15 @@ def usable_cpus() -> int:
         return os.cpu_count() or 1
 
 
+def number_from_environment(name: str, text: str, what: str, least: int, most: int) -> int | None:
+    """The number that the variable is set to; None, with a warning, if it is none."""
+    if text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most:
+        return int(text)
+    whole = os.environ[name].strip()
+    warnings.warn(f"{name}={whole!r} is not {what} from {least} to {most}: ignored", RuntimeWarning, stacklevel=3)
+    return None
+
+
 def threads_from_environment() -> int:
     for name in ("CENOTE_NUM_THREADS", "OMP_NUM_THREADS"):
         text = os.environ.get(name, "").strip()
@@ -30,14 +40,17 @@ def threads_from_environment() -> int:
             continue
         # OpenMP allows a list, one entry per nesting level: the first one is ours.
         first = text.partition(",")[0].strip()
-        if first.isascii() and first.isdigit() and len(first) < 20 and 1 <= int(first) <= MOST_THREADS:
-            return int(first)
-        warnings.warn(
-            f"{name}={text!r} is not a number of threads from 1 to {MOST_THREADS}: ignored",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        found = number_from_environment(name, first, "a number of threads", 1, MOST_THREADS)
+        if found is not None:
+            return found
     return usable_cpus()
+
+
+def kept_from_environment() -> int:
+    """MiB of memory of large results that are kept for the next ones."""
+    text = os.environ.get("CENOTE_KEPT_MIB", "").strip()
+    found = number_from_environment("CENOTE_KEPT_MIB", text, "a number of MiB", 0, MOST_KEPT) if text else None
+    return KEPT if found is None else found
 
 
 def checked_threads(n: object) -> int:
@@ -92,13 +105,14 @@ def config() -> dict[str, str]:
         "cenote": metadata.version("cenote"),
         "SIMD level": f"{_core.level()} (this CPU can run: {', '.join(_core.levels())})",
         "threads": f"{_core.num_threads()} ({usable_cpus()} CPUs usable)",
+        "kept": f"the memory of large results, up to {_core.kept_limit() >> 20} MiB",
         "NumPy": np.__version__,
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
     }
 
 
 def show_config() -> None:
-    """Print the version, the SIMD level in use and the number of threads."""
+    """Print the version, the SIMD level in use, the number of threads and what may be kept of large results."""
     lines = config()
     width = max(map(len, lines))
     for name, value in lines.items():
@@ -108,6 +122,7 @@ def show_config() -> None:
 def start() -> None:
     """Read the environment, once, when the package is imported."""
     _core.set_num_threads(threads_from_environment())
+    _core.set_kept_limit(kept_from_environment() << 20)
     level = os.environ.get("CENOTE_SIMD", "").strip().lower()
     if level and not _core.use_level(level):
         raise ImportError(f"CENOTE_SIMD={level!r}: this build on this CPU has {', '.join(_core.levels())}")
