@@ -25,8 +25,11 @@ struct ChannelsCall {
     const Run* runs;
     int64_t run_count, step;
     int lanes;
-    bool add;    // to what is in out, instead of init
-    bool ahead;  // each row is in one piece, and seen here for the first time
+    bool add;  // to what is in out, instead of init
+    // Elements from a row to one that comes later and is fetched meanwhile, if not 0: of each block of rows, the part
+    // `share` of `shares`.
+    int64_t ahead;
+    int share, shares;
 };
 
 // out[m][row][lane] = init[m] + Σ a[run.a + i][m] · x[x_at[row] + run.b + i*step + lane]: the lanes are pixels.

@@ -7,6 +7,7 @@ namespace cenote {
 namespace {
 
 constexpr int64_t kShortRun = 16;
+constexpr int64_t kRowsAtATime = 96;
 
 }  // namespace
 
@@ -99,27 +100,35 @@ void ForwardTask::channels_phase(const Block& b, bool first) {
         }
     });
     ChannelsCall call{};
-    call.a_at = from.data();
-    call.out_at = to.data();
-    call.rows = static_cast<int64_t>(from.size());
     call.runs = runs.data();
     call.run_count = static_cast<int64_t>(runs.size());
     call.step = 1;
     call.add = !first;
-    call.ahead = box.direct && runs.size() == 1;
-    for (int64_t g = groups.begin; g < groups.end; ++g) {
-        const int64_t group = g - groups.begin;
-        call.a = box.data + group * b.count * p.width;
-        const char* packed = panels_of(b, g);
-        char* const to_group = f.to_result ? p.result + result_at(g) : scratch + group * range * p.width;
-        for (int64_t n = out.begin; n < out.end;) {
-            const int64_t lanes = panel_at(f, n, out.end);
-            call.b = packed + (n - out.begin) * b.steps * p.width;
-            call.init = f.init.get() + (g * f.padded_out + n) * p.width;
-            call.out = to_group + (n - out.begin) * p.width;
-            call.lanes = static_cast<int>(lanes);
-            p.kernels->channels(call);
-            n += lanes;
+    const auto rows_here = static_cast<int64_t>(from.size());
+    // Rows in one piece come from far away: some of them at a time for all panels, which fetch the next ones meanwhile.
+    const bool ahead = box.direct && runs.size() == 1 && rows_here > 1;
+    const int64_t some = ahead ? kRowsAtATime : rows_here;
+    call.shares = static_cast<int>(ceil_div(range, p.kernels->panel));
+    for (int64_t row = 0; row < rows_here; row += some) {
+        call.a_at = from.data() + row;
+        call.out_at = to.data() + row;
+        call.rows = least(some, rows_here - row);
+        call.ahead = ahead ? (from[1] - from[0]) * some : 0;
+        for (int64_t g = groups.begin; g < groups.end; ++g) {
+            const int64_t group = g - groups.begin;
+            call.share = 0;
+            call.a = box.data + group * b.count * p.width;
+            const char* packed = panels_of(b, g);
+            char* const to_group = f.to_result ? p.result + result_at(g) : scratch + group * range * p.width;
+            for (int64_t n = out.begin; n < out.end; ++call.share) {
+                const int64_t lanes = panel_at(f, n, out.end);
+                call.b = packed + (n - out.begin) * b.steps * p.width;
+                call.init = f.init.get() + (g * f.padded_out + n) * p.width;
+                call.out = to_group + (n - out.begin) * p.width;
+                call.lanes = static_cast<int>(lanes);
+                p.kernels->channels(call);
+                n += lanes;
+            }
         }
     }
 }

@@ -82,6 +82,22 @@ def test_one_by_one_where_rows_lie_in_one_piece(level: str) -> None:
         check(frame_of("channels_last", 1, (pixels,), (1,), channels=channels, filters=24), level)
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_one_by_one_by_every_96_rows(level: str) -> None:
+    """Panels share out what they fetch: fewer of them than rows of a block, as many, more; and with groups."""
+    for pixels, filters in itertools.product((95, 96, 97, 191, 193), (8, 17, 96, 208)):
+        check(frame_of("channels_last", 2, (pixels,), (1,), channels=32, filters=filters), level, results=["y", "x"])
+    for given in ({"groups": 2}, {"groups": 4}, {"stride": 2}, {"padding": 1}, {"stride": (1, 3), "padding": (2, 0)}):
+        check(frame_of("channels_last", 2, (11, 20), (1, 1), channels=64, filters=64, **given), level)
+
+
+def test_one_by_one_in_tiles_of_more_rows_than_a_box_has() -> None:
+    """1536 pixels of 128 channels; with padding, boxes as large as others."""
+    for pixels, padding in itertools.product((1535, 1536, 1537, 4000), (0, 1)):
+        given = {"channels": 128, "filters": 40, "padding": padding}
+        check(frame_of("channels_last", 1, (pixels,), (1,), **given), LEVELS[-1], results=["y", "x"])
+
+
 # ----------------------------------------------------------------------------------- planes that are transposed
 
 
