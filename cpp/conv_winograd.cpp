@@ -26,7 +26,8 @@ namespace {
 
 constexpr int64_t kBlockBytes = 768 * 1024;  // of points of cells and of results
 constexpr int64_t kLeastChannels = 32, kLeastWindows = 96, kMostSteps = 128, kMostChannels = 128, kLeastRun = 16;
-constexpr int64_t kLeastLine = 224;  // channels times taps
+constexpr int64_t kLeastLine = 224;      // channels times taps
+constexpr int64_t kMostLineSteps = 256;  // fewer points: more of each
 
 constexpr int64_t kFilterChannels = 16, kFilterTaps = 144;
 
@@ -117,9 +118,10 @@ void cut_filter(Winograd& f) {
         if (q < 0) break;
     }
     const auto pieces = static_cast<int64_t>(f.pieces.size());
-    const int64_t some = most(kLeastRun, kMostSteps / f.parts());
+    const int64_t steps = f.rows.m == 1 ? kMostLineSteps : kMostSteps;
+    const int64_t some = most(kLeastRun, steps / f.parts());
     const int64_t channels = ceil_div(p.reduce, ceil_div(p.reduce, some));
-    const int64_t groups = ceil_div(pieces, most(1, kMostSteps / (channels * f.parts())));
+    const int64_t groups = ceil_div(pieces, most(1, steps / (channels * f.parts())));
     int64_t start = 0;
     for (int64_t g = 0; g < groups; ++g) {
         const Span group{pieces * g / groups, pieces * (g + 1) / groups};

@@ -6,6 +6,13 @@ namespace cenote {
 
 namespace {
 
+// Elements from one point to the next: an odd number of cache lines, because all points of a tile are written and read
+// together, and a cache has few places for what is a power of two apart.
+int64_t apart(const Plan& p, int64_t elements) {
+    const int64_t line = 64 / p.width;
+    return (ceil_div(elements, line) | 1) * line;
+}
+
 struct Task {
     const Winograd& f;
     const Plan& p;
@@ -45,7 +52,7 @@ struct Task {
             WinogradCells call{};
             call.row = f.rows.d * row;
             call.column = f.columns.d * column;
-            call.point = cell_tiles * per_tile;
+            call.point = apart(p, cell_tiles * per_tile);
             call.lanes = count;
             call.next_points = per_tile;
             call.line = f.rows.m == 1;
@@ -95,7 +102,7 @@ struct Task {
         call.step = 1;
         call.add = add;
         for (int64_t point = 0; point < f.points(); ++point) {
-            call.a = cells + point * cell_tiles * b.per_tile() * p.width;
+            call.a = cells + point * apart(p, cell_tiles * b.per_tile()) * p.width;
             for (int64_t phase = 0; phase < f.phases(); ++phase) {
                 build_runs(b, phase / f.columns.phases(), phase % f.columns.phases(), point, runs);
                 if (add && runs.empty()) continue;
@@ -104,7 +111,7 @@ struct Task {
                 for (int64_t n = out.begin; n < out.end; n += p.kernels->panel) {
                     call.lanes = static_cast<int>(least(p.kernels->panel, out.end - n));
                     call.b = f.weights.get() + points_at(f, b, point, phase, n) * p.width;
-                    call.out = results + (point * tiles * wide + phase * range + n - out.begin) * p.width;
+                    call.out = results + (point * apart(p, tiles * wide) + phase * range + n - out.begin) * p.width;
                     p.kernels->channels(call);
                 }
             }
@@ -132,7 +139,7 @@ struct Task {
         const int64_t row = direct ? outer.out_stride / p.width : across * range;
         const int64_t column = direct ? inner.out_stride / p.width : range;
         WinogradResults call{};
-        call.point = tiles * wide;
+        call.point = apart(p, tiles * wide);
         call.row = outer.d * outer.out_step * row;
         call.column = inner.d * inner.out_step * column;
         call.lanes = range;
@@ -220,8 +227,8 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
         cells = most(cells, lay_box(p, seen, b.count(), 1, Layout::pixel_major, false).elements);
     }
     char* const memory = static_cast<char*>(arena_take(arena, (cells + p.kernels->slack) * p.width));
-    task.cells = static_cast<char*>(arena_take(arena, f.points() * task.cell_tiles * per_tile * p.width));
-    task.results = static_cast<char*>(arena_take(arena, f.points() * task.tiles * task.wide * p.width));
+    task.cells = static_cast<char*>(arena_take(arena, f.points() * apart(p, task.cell_tiles * per_tile) * p.width));
+    task.results = static_cast<char*>(arena_take(arena, f.points() * apart(p, task.tiles * task.wide) * p.width));
     for (size_t i = 0; i < f.blocks.size(); ++i) {
         task.bring_in(f.blocks[i], memory);
         task.multiply(f.blocks[i], i > 0);
