@@ -26,6 +26,8 @@ namespace {
 
 constexpr int64_t kBlockBytes = 768 * 1024;  // of points of cells and of results
 constexpr int64_t kLeastChannels = 32, kLeastWindows = 96, kMostSteps = 128, kMostChannels = 128, kLeastRun = 16;
+constexpr int64_t kManyPoints = 4 * 1024 * 1024;  // bytes of them: too many for a cache
+constexpr double kLeastSaved = 30;
 constexpr int64_t kLeastLine = 224;      // channels times taps
 constexpr int64_t kMostLineSteps = 256;  // fewer points: more of each
 
@@ -201,7 +203,7 @@ bool winograd_pays(const Plan& p) {
     int64_t down, right;
     if (!p.kernels->winograd_cells || p.parts != 1 || p.groups != 1 || !choose_tiles(p, down, right)) return false;
     double products = 1, taps = 1, windows = 1;
-    int64_t parts = 1;
+    int64_t parts = 1, stored = 1;
     for (size_t q = 0; q < p.axes.size(); ++q) {
         const PlanAxis& a = p.axes[q];
         const int64_t n = a.u.end - a.u.begin, m = q + 1 == p.axes.size() ? right : q + 2 == p.axes.size() ? down : 1;
@@ -210,6 +212,7 @@ bool winograd_pays(const Plan& p) {
         if (m == 1) {
             products *= static_cast<double>(a.k);
             parts *= a.k;
+            stored *= a.k;
             continue;
         }
         if (n < 4 * a.d) return false;
@@ -219,10 +222,15 @@ bool winograd_pays(const Plan& p) {
             for (int64_t point = 0; point < 4; ++point) count += t.counts(static_cast<int64_t>(which), point) ? 1 : 0;
         products *= static_cast<double>(count) / static_cast<double>(m);
         parts *= t.parts;
+        stored *= static_cast<int64_t>(t.taps.size()) * 4;
     }
     if (p.out < kLeastChannels || windows < kLeastWindows) return false;
     // With several parts there are enough steps of fewer channels.
     if (p.reduce < (parts >= 4 && down > 1 ? kLeastChannels / 2 : kLeastChannels)) return false;
+    // The filter has to be transformed: so many products must be saved for each point of it.
+    const double each = stored * p.reduce * p.out * p.width > kManyPoints ? kLeastSaved * 5 : kLeastSaved;
+    if (windows * (taps - products) < each * static_cast<double>(stored)) return false;
+    if (stored > parts * 16) return products * 9 <= taps * 5;  // phases
     // Along a line fewer products are saved, for as many points of cells and of results.
     if (down == 1) return p.reduce * p.taps >= kLeastLine && products * 4 <= taps * 3;
     return products * 3 <= taps * 2;
