@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kFewPixels = 512;  // up to these weights are used so rarely that they are not packed beforehand
 constexpr int64_t kLatePanels = 4;
 constexpr int64_t kFewChannels = 4;
+constexpr int64_t kLongTiles = 4;
 
 // Whether kernels may write results where they belong.
 bool writes_results(const Forward& f) {
@@ -22,6 +23,20 @@ bool writes_results(const Forward& f) {
         return p.parts == 1 && p.result_channel % p.width == 0 && p.axes.back().out_stride == p.width &&
                p.axes.back().out_step == 1;
     return p.result_channel == p.part_bytes * p.parts;
+}
+
+// Whether tasks go through the source where it is, once: all that they need again are a few rows and the weights.
+bool goes_through(const Forward& f) {
+    const Plan& p = f.plan;
+    if (f.lanes != Lanes::channels || f.blocks.size() > 1 || p.taps != 1 || !f.to_result) return false;
+    if (p.source_channel != p.part_bytes * p.parts || reinterpret_cast<uintptr_t>(p.source) % p.part_bytes)
+        return false;
+    for (const PlanAxis& a : p.axes) {
+        if (a.stride % p.width || a.phases.size() != 1) return false;
+        const Span whole = whole_windows(a, 0, a.u);
+        if (whole.begin != a.u.begin || whole.end != a.u.end) return false;
+    }
+    return true;
 }
 
 Lanes choose_lanes(const Plan& p) {
@@ -99,7 +114,8 @@ void run_forward(Plan& plan) {
     if (alone && f.blocks.size() == 1 && reads_in_place(p))
         choose_row_tiles(p, copies, conv_tile_bytes(), wanted);
     else
-        choose_conv_tiles(p, channels, results, conv_tile_bytes(), f.pack_late ? 1 : ceil_div(wanted, f.group_ranges));
+        choose_conv_tiles(p, channels, results, conv_tile_bytes() * (goes_through(f) ? kLongTiles : 1),
+                          f.pack_late ? 1 : ceil_div(wanted, f.group_ranges));
     const int64_t tiles = tile_count(p);
     f.ranges = 1;
     f.range = p.out;

@@ -53,6 +53,9 @@ void run_winograd(Plan& plan);
 bool fft_pays(const Plan& p);
 void run_fft(Plan& plan);
 
+// The results of a tile on one axis: all phases together leave no gaps.
+Span results_of(const Plan& p, const Tile& tile, size_t axis);
+
 // One box of results.
 struct ForwardTask {
     const Forward& f;
@@ -82,11 +85,13 @@ struct ForwardTask {
     int64_t result_at(int64_t group) const { return (group * p.out + out.begin) / p.parts * p.result_channel; }
     bool lay_phase(int64_t& pixels);
     const char* panels_of(const Block& b, int64_t group) const;
-    void channels_phase(const Block& b, bool first, int64_t before);
+    int64_t place_of(const std::vector<int64_t>& at) const;
+    void channels_phase(const Block& b, bool first);
     void pixels_phase(const Block& b, bool first, int64_t before);
     void groups_phase(const Block& b, bool first, int64_t before);
     void groups_in_place(int64_t before);
     void store_phase(int64_t before);
+    void store_rows();
 };
 
 }  // namespace cenote

@@ -25,8 +25,11 @@ struct ChannelsCall {
     const Run* runs;
     int64_t run_count, step;
     int lanes;
-    bool add;    // to what is in out, instead of init
-    bool ahead;  // each row is in one piece, and seen here for the first time
+    bool add;  // to what is in out, instead of init
+    // Elements from a row to one that comes later and is fetched meanwhile, if not 0: of each block of rows, the part
+    // `share` of `shares`.
+    int64_t ahead;
+    int share, shares;
 };
 
 // out[m][row][lane] = init[m] + Σ a[run.a + i][m] · x[x_at[row] + run.b + i*step + lane]: the lanes are pixels.
@@ -103,26 +106,32 @@ struct PlaneCall {
     int64_t d0, d1, n0, n1;
 };
 
-// The three steps of Winograd's F(2×2, 3×3); strides in elements. Cells and results of `tiles` tiles, whose cells are
-// `next` apart, and whose points `next_points`; the filter of one channel.
+// The three steps of Winograd's F(m×m, r×r) with m + r = 5, or of F(m, r) along a `line`; strides in elements. Cells
+// and results of `tiles` tiles, whose cells or results are `next` apart, and whose points `next_points`; the filter of
+// one channel, of r×r taps or r.
 struct WinogradCells {
     const void* x;
     void* points;
     int64_t row, column, point, lanes;
     int64_t tiles, next, next_points;
+    bool line;
 };
 struct WinogradFilter {
-    const void* w;
+    const void* const* taps;
     void* points;
-    int64_t tap, point, lanes;
+    int64_t point, lanes;
+    int m;
+    bool line;
 };
 struct WinogradResults {
     const void* points;
     const void* init;
     void* out;
     int64_t point, row, column, lanes;
-    int rows, columns;
+    Span rows, columns;
     int64_t tiles, next, next_points;
+    int m;
+    bool line;
 };
 
 // Fourier transforms along the first axis of n × lanes complex numbers, n a power of two; `turns` has n/2 cosines and

@@ -278,6 +278,8 @@ int conv_threads(double products) {
     return threads < 1 ? 1 : threads > num_threads() ? num_threads() : static_cast<int>(threads);
 }
 
+int64_t conv_tasks(double products) { return products < 2 * grain_products ? 1 : 16; }
+
 int64_t conv_tile_bytes() { return tile_bytes; }
 
 void set_conv_limits(int64_t bytes_per_tile, int64_t cells_per_thread) {

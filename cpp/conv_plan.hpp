@@ -124,6 +124,8 @@ class Memory {
 };
 
 int conv_threads(double products);
+// So many tasks are worth it, whatever the number of threads: for what shows in the bits of results.
+int64_t conv_tasks(double products);
 int64_t conv_tile_bytes();
 
 // Cut the results into tiles whose boxes are at most `bytes` large, into at least `tasks` tiles if that is cheap.

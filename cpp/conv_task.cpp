@@ -7,6 +7,7 @@ namespace cenote {
 namespace {
 
 constexpr int64_t kShortRun = 16;
+constexpr int64_t kRowsAtATime = 96;
 
 }  // namespace
 
@@ -61,47 +62,73 @@ void ForwardTask::for_rows(Body body) {
     }
 }
 
+Span results_of(const Plan& p, const Tile& tile, size_t axis) {
+    const PlanAxis& a = p.axes[axis];
+    Span bases{a.phases[0].out_base, a.phases[0].out_base};
+    for (const Phase& each : a.phases) bases = {least(bases.begin, each.out_base), most(bases.end, each.out_base)};
+    return {most(0, tile.u[axis].begin * a.out_step + bases.begin),
+            least(a.out_n, (tile.u[axis].end - 1) * a.out_step + bases.end + 1)};
+}
+
+// The place of window `at` of the current phase among the results of the tile, in the order of memory.
+int64_t ForwardTask::place_of(const std::vector<int64_t>& at) const {
+    int64_t place = 0;
+    for (size_t q = 0; q < p.axes.size(); ++q) {
+        const Span all = results_of(p, tile, q);
+        place = place * (all.end - all.begin) + at[q] * p.axes[q].out_step + p.axes[q].phases[phase[q]].out_base -
+                all.begin;
+    }
+    return place;
+}
+
 const char* ForwardTask::panels_of(const Block& b, int64_t group) const {
     if (f.pack_late)
         return panels + (group - groups.begin) * (out.end - out.begin + p.kernels->panel) * b.steps * p.width;
     return f.weights.get() + packed_at(f, b, group, out.begin);
 }
 
-void ForwardTask::channels_phase(const Block& b, bool first, int64_t before) {
+void ForwardTask::channels_phase(const Block& b, bool first) {
     from.clear();
     to.clear();
     const int64_t columns = this->columns(), range = out.end - out.begin, all = range * (groups.end - groups.begin);
-    for_rows([&](int64_t in, int64_t to_bytes, const auto&) {
+    for_rows([&](int64_t in, int64_t to_bytes, const auto& at) {
+        const int64_t step = f.to_result ? column_bytes() / p.width : p.axes.back().out_step * all;
+        const int64_t begin = f.to_result ? to_bytes / p.width : place_of(at) * all;
         for (int64_t i = 0; i < columns; ++i) {
             from.push_back(in + i * box.sides.back().u_step);
-            if (f.to_result)
-                to.push_back((to_bytes + i * column_bytes()) / p.width);
-            else
-                to.push_back((before + static_cast<int64_t>(to.size())) * all);
+            to.push_back(begin + i * step);
         }
     });
     ChannelsCall call{};
-    call.a_at = from.data();
-    call.out_at = to.data();
-    call.rows = static_cast<int64_t>(from.size());
     call.runs = runs.data();
     call.run_count = static_cast<int64_t>(runs.size());
     call.step = 1;
     call.add = !first;
-    call.ahead = box.direct && runs.size() == 1;
-    for (int64_t g = groups.begin; g < groups.end; ++g) {
-        const int64_t group = g - groups.begin;
-        call.a = box.data + group * b.count * p.width;
-        const char* packed = panels_of(b, g);
-        char* const to_group = f.to_result ? p.result + result_at(g) : scratch + group * range * p.width;
-        for (int64_t n = out.begin; n < out.end;) {
-            const int64_t lanes = panel_at(f, n, out.end);
-            call.b = packed + (n - out.begin) * b.steps * p.width;
-            call.init = f.init.get() + (g * f.padded_out + n) * p.width;
-            call.out = to_group + (n - out.begin) * p.width;
-            call.lanes = static_cast<int>(lanes);
-            p.kernels->channels(call);
-            n += lanes;
+    const auto rows_here = static_cast<int64_t>(from.size());
+    // Rows in one piece come from far away: some of them at a time for all panels, which fetch the next ones meanwhile.
+    const bool ahead = box.direct && runs.size() == 1 && rows_here > 1;
+    const int64_t some = ahead ? kRowsAtATime : rows_here;
+    call.shares = static_cast<int>(ceil_div(range, p.kernels->panel));
+    for (int64_t row = 0; row < rows_here; row += some) {
+        call.a_at = from.data() + row;
+        call.out_at = to.data() + row;
+        call.rows = least(some, rows_here - row);
+        call.ahead = ahead ? (from[1] - from[0]) * some : 0;
+        for (int64_t g = groups.begin; g < groups.end; ++g) {
+            const int64_t group = g - groups.begin;
+            call.share = 0;
+            call.a = box.data + group * b.count * p.width;
+            const char* packed = panels_of(b, g);
+            char* const to_group = f.to_result ? p.result + result_at(g) : scratch + group * range * p.width;
+            for (int64_t n = out.begin; n < out.end; ++call.share) {
+                const int64_t lanes = panel_at(f, n, out.end);
+                call.b = packed + (n - out.begin) * b.steps * p.width;
+                call.init = f.init.get() + (g * f.padded_out + n) * p.width;
+                call.out = to_group + (n - out.begin) * p.width;
+                call.lanes = static_cast<int>(lanes);
+                p.kernels->channels(call);
+                n += lanes;
+            }
         }
     }
 }
@@ -225,24 +252,50 @@ void ForwardTask::groups_in_place(int64_t before) {
 
 void ForwardTask::store_phase(int64_t before) {
     const int64_t columns = this->columns(), range = out.end - out.begin;
-    const bool alone = f.lanes == Lanes::groups;
-    const int64_t all = alone ? p.groups * p.out : range * (groups.end - groups.begin);
+    const int64_t all = p.groups * p.out;
     int64_t row = before;
     for_rows([&](int64_t, int64_t to_bytes, const auto&) {
         if (f.lanes == Lanes::pixels) {
             for (int64_t g = groups.begin; g < groups.end; ++g)
                 store_channels(p, p.result + result_at(g) + to_bytes, column_bytes(), p.result_channel,
                                scratch + ((g - groups.begin) * range * rows + row) * p.width, 1, rows, columns, range);
-        } else if (range == p.out || alone) {  // all groups lie next to each other
-            store_channels(p, p.result + result_at(groups.begin) + to_bytes, column_bytes(), p.result_channel,
-                           scratch + row * all * p.width, all, 1, columns, all);
         } else {
-            for (int64_t g = groups.begin; g < groups.end; ++g)
-                store_channels(p, p.result + result_at(g) + to_bytes, column_bytes(), p.result_channel,
-                               scratch + (row * all + (g - groups.begin) * range) * p.width, all, 1, columns, range);
+            store_channels(p, p.result + to_bytes, column_bytes(), p.result_channel, scratch + row * all * p.width, all,
+                           1, columns, all);
         }
         row += columns;
     });
+}
+
+// Pixels of channels, of all phases at once: whole rows of results are transposed, not every second one of them.
+void ForwardTask::store_rows() {
+    const size_t axes = p.axes.size();
+    const int64_t range = out.end - out.begin, all = range * (groups.end - groups.begin);
+    std::vector<Span> spans;
+    for (size_t q = 0; q < axes; ++q) spans.push_back(results_of(p, tile, q));
+    const PlanAxis& inner = p.axes.back();
+    int64_t columns = spans.back().end - spans.back().begin;
+    size_t walked = axes - 1;  // axes before it are walked through, those behind are one long row
+    while (walked > 0 && p.axes[walked - 1].out_stride == columns * inner.out_stride) {
+        --walked;
+        columns *= spans[walked].end - spans[walked].begin;
+    }
+    std::vector<int64_t> at;
+    for (const Span& span : spans) at.push_back(span.begin);
+    for (int64_t row = 0; row < rows; row += columns) {
+        char* to = p.result;
+        for (size_t q = 0; q < axes; ++q) to += at[q] * p.axes[q].out_stride;
+        const char* const from = scratch + row * all * p.width;
+        if (range == p.out) {  // all groups lie next to each other
+            store_channels(p, to + result_at(groups.begin), inner.out_stride, p.result_channel, from, all, 1, columns,
+                           all);
+        } else {
+            for (int64_t g = groups.begin; g < groups.end; ++g)
+                store_channels(p, to + result_at(g), inner.out_stride, p.result_channel,
+                               from + (g - groups.begin) * range * p.width, all, 1, columns, range);
+        }
+        for (size_t q = walked; q-- > 0 && ++at[q] == spans[q].end;) at[q] = spans[q].begin;
+    }
 }
 
 void ForwardTask::run() {
@@ -291,7 +344,7 @@ void ForwardTask::run() {
                 build_runs(p, b, box, phase, shape, f.lane_pitch, runs);
                 if (runs.empty() && i > 0) return;
                 if (f.lanes == Lanes::channels)
-                    channels_phase(b, i == 0, before);
+                    channels_phase(b, i == 0);
                 else if (f.lanes == Lanes::pixels)
                     pixels_phase(b, i == 0, before);
                 else
@@ -299,7 +352,9 @@ void ForwardTask::run() {
             });
         }
     }
-    if (!f.to_result) for_phases([&](int64_t before, int64_t) { store_phase(before); });
+    if (f.to_result) return;
+    if (f.lanes == Lanes::channels) return store_rows();
+    for_phases([&](int64_t before, int64_t) { store_phase(before); });
 }
 
 }  // namespace cenote

@@ -1,4 +1,4 @@
-// One block of Winograd's tiles: points of the cells, 16 matrix products, results.
+// One block of Winograd's tiles: points of the cells, a matrix product for each of them, results.
 
 #include "conv_winograd.hpp"
 
@@ -6,145 +6,184 @@ namespace cenote {
 
 namespace {
 
+// Elements from one point to the next: an odd number of cache lines, because all points of a tile are written and read
+// together, and a cache has few places for what is a power of two apart.
+int64_t apart(const Plan& p, int64_t elements) {
+    const int64_t line = 64 / p.width;
+    return (ceil_div(elements, line) | 1) * line;
+}
+
 struct Task {
     const Winograd& f;
     const Plan& p;
     Arena* arena;
     Tile tile;
     Span out;
-    std::vector<int64_t> rows, columns;  // first results of tiles, from the first one of the block on
+    std::vector<int64_t> rows, columns;            // first windows of tiles, from the first one of the block on
+    std::vector<int64_t> cell_rows, cell_columns;  // the same for tiles of cells
     char *cells = nullptr, *results = nullptr;
-    int64_t axes = static_cast<int64_t>(p.axes.size());
+    size_t axes = p.axes.size();
     int64_t tiles = static_cast<int64_t>(rows.size() * columns.size());
+    int64_t cell_tiles = static_cast<int64_t>(cell_rows.size() * cell_columns.size());
+    int64_t range = out.end - out.begin, wide = range * f.phases();
 
-    // The tile that a box is laid for: all cells of all pieces with one tap of the other axes.
-    Tile seen(const Piece& piece) const {
+    // The tile that a box is laid for: all cells of all parts with one tap of the other axes.
+    Tile seen(const std::vector<int64_t>& piece) const {
         Tile all = tile;
-        for (int64_t q = 0; q < axes - 2; ++q) all.chunk[q] = {piece.outer[q], piece.outer[q] + 1};
-        for (int64_t q = axes - 2; q < axes; ++q) {
-            const PlanAxis& a = p.axes[q];
-            const int64_t last = q == axes - 2 ? rows.back() : columns.back();
-            all.u[q].end = all.u[q].begin + last + a.d + (3 * pieces_of(a.k) - a.k) * a.d + 1;
+        for (size_t q = 0; q < axes - 2; ++q) all.chunk[q] = {piece[q], piece[q] + 1};
+        for (size_t q = axes - 2; q < axes; ++q) {
+            const TileAxis& t = q == axes - 2 ? f.rows : f.columns;
+            const int64_t last = q == axes - 2 ? cell_rows.back() : cell_columns.back();
+            const Box::Side side = lay_side(p.axes[q], {0, 1}, tile.chunk[q]);
+            all.u[q].end = all.u[q].begin + last + (t.points() - 1) * t.d + 2 - side.cells;
         }
         return all;
     }
 
-    // body(first result, results to the next one, tiles) for tiles of a row that are as far apart as the first two.
-    template <class Body>
-    void for_columns(Body body) const {
-        const auto all = static_cast<int64_t>(columns.size());
-        for (int64_t i = 0; i < all;) {
-            const int64_t step = i + 1 < all ? columns[i + 1] - columns[i] : 1;
-            int64_t end = i + 1;
-            while (end < all && columns[end] - columns[end - 1] == step) ++end;
-            body(columns[i], step, end - i);
-            i = end;
+    // Points of cells.
+    void bring_in(const PieceBlock& b, char* memory) {
+        const int64_t count = b.count(), per_tile = b.per_tile();
+        const auto across = static_cast<int64_t>(cell_columns.size());
+        for (int64_t i = b.pieces.begin; i < b.pieces.end; ++i) {
+            Box box = lay_box(p, seen(f.pieces[i]), count, 1, Layout::pixel_major, true);
+            fill_box(p, box, 0, b.channels.begin, count, Layout::pixel_major, memory);
+            const int64_t row = box.sides[axes - 2].u_step, column = box.sides[axes - 1].u_step;
+            char* to = cells + (i - b.pieces.begin) * count * p.width;
+            WinogradCells call{};
+            call.row = f.rows.d * row;
+            call.column = f.columns.d * column;
+            call.point = apart(p, cell_tiles * per_tile);
+            call.lanes = count;
+            call.next_points = per_tile;
+            call.line = f.rows.m == 1;
+            // Tiles of a group are one cell apart; a group of one tile goes on with the next group.
+            call.tiles = f.columns.d == 1 ? across : f.columns.d;
+            call.next = (f.columns.d == 1 ? f.columns.m : 1) * column;
+            for (const int64_t u : cell_rows) {
+                for (int64_t v = 0; v < across; v += call.tiles) {
+                    call.x = box.data + (u * row + cell_columns[v] * column) * p.width;
+                    call.points = to;
+                    p.kernels->winograd_cells(call);
+                    to += call.tiles * per_tile * p.width;
+                }
+            }
         }
     }
 
-    // Points of cells.
-    void bring_in(const PieceBlock& b, char* memory) {
-        const int64_t count = b.count();
-        Box box;
-        for (int64_t i = b.pieces.begin; i < b.pieces.end; ++i) {
-            const Piece& piece = f.pieces[i];
-            if (i == b.pieces.begin || piece.outer != f.pieces[i - 1].outer) {
-                box = lay_box(p, seen(piece), count, 1, Layout::pixel_major, true);
-                fill_box(p, box, 0, b.channels.begin, count, Layout::pixel_major, memory);
-            }
-            const int64_t row = box.sides[axes - 2].u_step, column = box.sides[axes - 1].u_step;
-            const int64_t down = p.axes[axes - 2].d * row, right = p.axes[axes - 1].d * column;
-            const char* const first = box.data + (piece.row * down + piece.column * right) * p.width;
-            char* to = cells + (i - b.pieces.begin) * count * p.width;
-            WinogradCells call{};
-            call.row = down;
-            call.column = right;
-            call.point = tiles * b.steps;
-            call.lanes = count;
-            call.next_points = b.steps;
-            for (const int64_t u : rows) {
-                for_columns([&](int64_t v, int64_t step, int64_t some) {
-                    call.x = first + (u * row + v * column) * p.width;
-                    call.points = to;
-                    call.tiles = some;
-                    call.next = step * column;
-                    p.kernels->winograd_cells(call);
-                    to += some * b.steps * p.width;
-                });
+    // The parts of a phase that have a point, as runs.
+    void build_runs(const PieceBlock& b, int64_t down, int64_t right, int64_t point, std::vector<Run>& runs) const {
+        const int64_t per_tile = b.per_tile(), points = f.columns.points();
+        runs.clear();
+        for (int64_t i = 0; i < f.rows.parts; ++i) {
+            if (!f.rows.counts(down * f.rows.parts + i, point / points)) continue;
+            for (int64_t j = 0; j < f.columns.parts; ++j) {
+                if (!f.columns.counts(right * f.columns.parts + j, point % points)) continue;
+                const int64_t at = i * f.rows.d * static_cast<int64_t>(cell_columns.size()) + j * f.columns.d;
+                runs.push_back({at * per_tile, (i * f.columns.parts + j) * per_tile, per_tile});
             }
         }
     }
 
     void multiply(const PieceBlock& b, bool add) {
-        const int64_t wide = out.end - out.begin;
-        std::vector<int64_t> from(tiles), to(tiles);
-        for (int64_t t = 0; t < tiles; ++t) {
-            from[t] = t * b.steps;
-            to[t] = t * wide;
+        std::vector<int64_t> from, to, across;
+        for (const int64_t v : columns) across.push_back(f.columns.cell_index(v) * b.per_tile());
+        for (const int64_t u : rows) {
+            const int64_t row = f.rows.cell_index(u) * static_cast<int64_t>(cell_columns.size()) * b.per_tile();
+            for (const int64_t column : across) {
+                from.push_back(row + column);
+                to.push_back(static_cast<int64_t>(to.size()) * wide);
+            }
         }
-        const Run run{0, 0, b.steps};
+        std::vector<Run> runs;
         ChannelsCall call{};
         call.a_at = from.data();
         call.out_at = to.data();
         call.rows = tiles;
-        call.runs = &run;
-        call.run_count = 1;
         call.step = 1;
         call.add = add;
-        for (int64_t point = 0; point < kPoints; ++point) {
-            call.a = cells + point * tiles * b.steps * p.width;
-            for (int64_t n = out.begin; n < out.end; n += p.kernels->panel) {
-                call.lanes = static_cast<int>(least(p.kernels->panel, out.end - n));
-                call.b = f.weights.get() + points_at(f, b, point, n) * p.width;
-                call.out = results + (point * tiles * wide + n - out.begin) * p.width;
-                p.kernels->channels(call);
+        for (int64_t point = 0; point < f.points(); ++point) {
+            call.a = cells + point * apart(p, cell_tiles * b.per_tile()) * p.width;
+            for (int64_t phase = 0; phase < f.phases(); ++phase) {
+                build_runs(b, phase / f.columns.phases(), phase % f.columns.phases(), point, runs);
+                if (add && runs.empty()) continue;
+                call.runs = runs.data();
+                call.run_count = static_cast<int64_t>(runs.size());
+                for (int64_t n = out.begin; n < out.end; n += p.kernels->panel) {
+                    call.lanes = static_cast<int>(least(p.kernels->panel, out.end - n));
+                    call.b = f.weights.get() + points_at(f, b, point, phase, n) * p.width;
+                    call.out = results + (point * apart(p, tiles * wide) + phase * range + n - out.begin) * p.width;
+                    p.kernels->channels(call);
+                }
             }
         }
     }
 
+    // Of the m windows of a tile, d apart from `first` on, those that are among `all`.
+    static Span wanted(const TileAxis& t, int64_t first, Span all) {
+        const int64_t begin = least(t.m, most(0, ceil_div(all.begin - first, t.d)));
+        return {begin, most(begin, least(t.m, ceil_div(all.end - first, t.d)))};
+    }
+    Span windows_of(size_t axis, size_t phase) const {
+        const Span all = p.axes[axis].phases[phase].u, here = tile.u[axis];
+        return {most(all.begin, here.begin), least(all.end, here.end)};
+    }
+
     // Results of all tiles, where they belong or first to `scratch`; false if one of them is not finite.
     bool give_out(char* scratch) {
-        const int64_t wide = out.end - out.begin;
         const PlanAxis &outer = p.axes[axes - 2], &inner = p.axes[axes - 1];
-        const int64_t high = tile.u[axes - 2].end - tile.u[axes - 2].begin;
-        const int64_t broad = tile.u[axes - 1].end - tile.u[axes - 1].begin;
+        const Span high = results_of(p, tile, axes - 2), broad = results_of(p, tile, axes - 1);
+        const int64_t across = broad.end - broad.begin;
         const bool direct = f.direct.to_result;
         char* base = p.result + out.begin * p.result_channel;
-        for (int64_t q = 0; q < axes; ++q)
-            base += (tile.u[q].begin + p.axes[q].phases[0].out_base) * p.axes[q].out_stride;
-        const int64_t row = direct ? outer.out_stride / p.width : broad * wide;
-        const int64_t column = direct ? inner.out_stride / p.width : wide;
+        for (size_t q = 0; q < axes; ++q) base += results_of(p, tile, q).begin * p.axes[q].out_stride;
+        const int64_t row = direct ? outer.out_stride / p.width : across * range;
+        const int64_t column = direct ? inner.out_stride / p.width : range;
         WinogradResults call{};
-        call.point = tiles * wide;
-        call.row = outer.d * row;
-        call.column = inner.d * column;
-        call.lanes = wide;
+        call.point = apart(p, tiles * wide);
+        call.row = outer.d * outer.out_step * row;
+        call.column = inner.d * inner.out_step * column;
+        call.lanes = range;
         call.init = f.direct.init.get() + out.begin * p.width;
-        call.points = results;
+        call.next_points = wide;
+        call.m = static_cast<int>(f.columns.m);
+        call.line = f.rows.m == 1;
         char* const to = direct ? base : scratch;
         bool finite = true;
-        call.next_points = wide;
-        for (const int64_t u : rows) {
-            call.rows = u + outer.d < high ? 2 : 1;
-            for_columns([&](int64_t v, int64_t step, int64_t some) {
-                // Those at the end may have one column only.
-                const int64_t whole = most(0, least(some, ceil_div(broad - inner.d - v, step)));
-                for (const Span part : {Span{0, whole}, Span{whole, some}}) {
-                    call.tiles = part.end - part.begin;
-                    if (call.tiles == 0) continue;
-                    call.columns = part.begin < whole ? 2 : 1;
-                    call.next = step * column;
-                    call.out = to + (u * row + (v + part.begin * step) * column) * p.width;
-                    finite &= p.kernels->winograd_results(call);
-                    call.points = static_cast<const char*>(call.points) + call.tiles * wide * p.width;
+        const auto count = static_cast<int64_t>(columns.size());
+        for (int64_t phase = 0; phase < f.phases(); ++phase) {
+            const auto down = static_cast<size_t>(phase / f.columns.phases());
+            const auto right = static_cast<size_t>(phase % f.columns.phases());
+            const Span vertical = windows_of(axes - 2, down), level = windows_of(axes - 1, right);
+            const char* points = results + phase * range * p.width;
+            std::vector<Span> some;
+            for (const int64_t v : columns) some.push_back(wanted(f.columns, tile.u[axes - 1].begin + v, level));
+            for (const int64_t u : rows) {
+                const int64_t at = tile.u[axes - 2].begin + u;
+                const int64_t to_row = (at * outer.out_step + outer.phases[down].out_base - high.begin) * row;
+                call.rows = wanted(f.rows, at, vertical);
+                // Tiles that are equally far apart, and of which the same columns are wanted.
+                for (int64_t i = 0, end; i < count; i = end) {
+                    call.columns = some[i];
+                    const int64_t step = i + 1 < count ? columns[i + 1] - columns[i] : 1;
+                    for (end = i + 1; end < count && columns[end] - columns[end - 1] == step; ++end)
+                        if (some[end].begin != some[i].begin || some[end].end != some[i].end) break;
+                    const int64_t first = tile.u[axes - 1].begin + columns[i];
+                    const int64_t to_column = first * inner.out_step + inner.phases[right].out_base - broad.begin;
+                    call.tiles = end - i;
+                    call.next = step * inner.out_step * column;
+                    call.out = to + (to_row + to_column * column) * p.width;
+                    call.points = points;
+                    points += call.tiles * wide * p.width;
+                    if (call.rows.begin < call.rows.end && call.columns.begin < call.columns.end)
+                        finite &= p.kernels->winograd_results(call);
                 }
-            });
+            }
         }
         // Whole rows, one behind the other, are one long row.
-        const int64_t together = outer.out_stride == broad * inner.out_stride ? high : 1;
-        for (int64_t i = 0; i < (direct ? 0 : high); i += together)
+        const int64_t all = high.end - high.begin, together = outer.out_stride == across * inner.out_stride ? all : 1;
+        for (int64_t i = 0; i < (direct ? 0 : all); i += together)
             store_channels(p, base + i * outer.out_stride, inner.out_stride, p.result_channel,
-                           scratch + i * row * p.width, wide, 1, broad * together, wide);
+                           scratch + i * row * p.width, range, 1, across * together, range);
         return finite;
     }
 };
@@ -164,7 +203,9 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
               {},
               {range * f.range, least((range + 1) * f.range, p.out)},
               f.rows.starts(row),
-              f.columns.starts(column)};
+              f.columns.starts(column),
+              f.rows.cell_starts(row),
+              f.columns.cell_starts(column)};
     task.tile.u.resize(axes);
     for (const PlanAxis& a : p.axes) task.tile.chunk.push_back({0, a.k});
     for (int q = axes - 3; q >= 0; --q) {
@@ -172,32 +213,34 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
         task.tile.u[q] = {at, at + 1};
         outer /= size;
     }
-    const auto place = [&](int q, Span results) {
+    const auto place = [&](int q, Span windows) {
         const Span u = p.axes[q].u;
-        task.tile.u[q] = {u.begin + results.begin, least(u.begin + results.end, u.end)};
+        task.tile.u[q] = {u.begin + windows.begin, least(u.begin + windows.end, u.end)};
     };
-    place(axes - 2, f.rows.results(row));
-    place(axes - 1, f.columns.results(column));
+    place(axes - 2, f.rows.windows(row));
+    place(axes - 1, f.columns.windows(column));
 
-    const int64_t wide = task.out.end - task.out.begin;
-    int64_t steps = 0, cells = 0;
+    int64_t per_tile = 0, cells = 0;
     for (const PieceBlock& b : f.blocks) {
-        steps = most(steps, b.steps);
+        per_tile = most(per_tile, b.per_tile());
         const Tile seen = task.seen(f.pieces[b.pieces.begin]);
         cells = most(cells, lay_box(p, seen, b.count(), 1, Layout::pixel_major, false).elements);
     }
     char* const memory = static_cast<char*>(arena_take(arena, (cells + p.kernels->slack) * p.width));
-    task.cells = static_cast<char*>(arena_take(arena, kPoints * task.tiles * steps * p.width));
-    task.results = static_cast<char*>(arena_take(arena, kPoints * task.tiles * wide * p.width));
+    task.cells = static_cast<char*>(arena_take(arena, f.points() * apart(p, task.cell_tiles * per_tile) * p.width));
+    task.results = static_cast<char*>(arena_take(arena, f.points() * apart(p, task.tiles * task.wide) * p.width));
     for (size_t i = 0; i < f.blocks.size(); ++i) {
         task.bring_in(f.blocks[i], memory);
         task.multiply(f.blocks[i], i > 0);
     }
     char* scratch = nullptr;
     if (!f.direct.to_result) {
-        int64_t pixels = 1;
-        for (const Span& u : task.tile.u) pixels *= u.end - u.begin;
-        scratch = static_cast<char*>(arena_take(arena, pixels * wide * p.width));
+        int64_t pixels = task.range;
+        for (size_t q = 0; q < p.axes.size(); ++q) {
+            const Span all = results_of(p, task.tile, q);
+            pixels *= all.end - all.begin;
+        }
+        scratch = static_cast<char*>(arena_take(arena, pixels * p.width));
     }
     if (!task.give_out(scratch)) ForwardTask{f.direct, p, arena, task.tile, {0, 1}, task.out}.run();
 }

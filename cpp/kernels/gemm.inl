@@ -33,7 +33,12 @@ CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row, T* out, cons
     for (int m = 0; m < M; ++m) base[m] = static_cast<const T*>(c.a) + c.a_at[row + m];
     const int64_t step = Unit ? 1 : c.step;
     [[maybe_unused]] constexpr int64_t line = 64 / sizeof(T);
-    [[maybe_unused]] const int64_t next = Ahead && row + 2 * M <= c.rows ? c.a_at[row + M] - c.a_at[row] : 0;
+    // Rows that come later, a few with each call for the same rows: nobody else knows that they come.
+    [[maybe_unused]] const int64_t *fetch = c.a_at + row, *fetch_end = fetch;
+    if constexpr (Ahead) {
+        fetch_end += M * (c.share + 1) / c.shares;
+        fetch += M * c.share / c.shares;
+    }
     for (const Run *run = c.runs, *const runs_end = run + c.run_count; run != runs_end; ++run) {
         const T* b = static_cast<const T*>(c.b) + run->b * (N * L);
         int64_t at = run->a;
@@ -41,9 +46,8 @@ CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row, T* out, cons
         for (int64_t i = 0; i < length;) {
             int64_t end = length;
             if constexpr (Ahead) {
-                // With the rows of the next block: nobody else knows that they come.
-#pragma GCC unroll 16
-                for (int m = 0; m < M; ++m) __builtin_prefetch(base[m] + at + next);
+                for (const int64_t* each = fetch; each != fetch_end; ++each)
+                    __builtin_prefetch(static_cast<const T*>(c.a) + *each + at + c.ahead, 0, 2);
                 end = i + line < end ? i + line : end;
             }
             for (; i < end; ++i) {
