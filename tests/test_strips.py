@@ -1,5 +1,5 @@
-"""Small windows that overlap are computed in strips. Norms and smooth maxima: near the reference, and to the bit what
-the passes give, which arrays of the other byte order go through. Sums and averages: to the bit of the reference."""
+"""Norms and smooth maxima of small windows that overlap are computed in strips: near the reference, and to the bit what
+the passes give, which arrays of the other byte order go through."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cases import Array, same_bits
 from cenote import primitives, reference
 from cenote.geometry import Geometry
 from cenote.window import parse_window
-from path_checks import check_sums, rough, ways, with_nans
+from path_checks import ways
 
 HOWS = [*(("smooth", beta) for beta in (1.0, 0.25, -1.0, -7.3)), *(("lp", p) for p in (1.0, 2.0, 3.0, 4.0))]
 EPS = 2.0**-23
@@ -109,53 +109,3 @@ def test_cells_that_are_not_moderate(name: str, how: float) -> None:
             x = cells((2, 9, 35), how, name)
             x[1, i % 9, 3 * i + (sign > 0)] = np.float32(sign) * value
             check(name, how, x, parse_window((3, 3), 1, i % 2).on(x.shape))
-
-
-# ------------------------------------------------------------------------------------------- sums and averages
-
-
-def check_strips_of_sums(shape: tuple[int, ...], geometry: Geometry, dtype: str) -> None:
-    """Sums, and averages by counts and by divisors, of cells among which are -0.0 and NaN."""
-    rng = np.random.default_rng(sum(shape))
-    x = rough(rng, shape, np.dtype(dtype))
-    x = np.where(rng.random(shape) < 0.4, np.array(-0.0, x.dtype), x)  # a sum of them is -0.0, but not with padding
-    check_sums(with_nans(rng, x, 9), geometry)
-
-
-@pytest.mark.parametrize("dtype", ["f", "d"])
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
-def test_sums_of_rows_around_where_strips_take_over(k: int, dtype: str) -> None:
-    """Rows of about 192 bytes and of many strips; windows of up to three rows and cells; every kind of cut."""
-    item = np.dtype(dtype).itemsize
-    for i, o in enumerate((192 // item - 1, 192 // item, 192 // item + 1, 70)):
-        for j, (lead, step) in enumerate(((3, 1), (2, 1), (3, 2), (1, 1), (4, 1), (2, 3))):
-            padding = [(0, 0), (1, 0), (k - 1, k - 1), (k + 2, k + 3)][(i + j) % 4]
-            d = 1 + (i + j) % 3 // 2
-            shape = (2, 9, max(1, o + (k - 1) * d - sum(padding)))
-            window = parse_window((lead, k), (step, 1), (((i + j) % 3, 1), padding), (1 + i % 2, d), bool(j % 2))
-            check_strips_of_sums(shape, window.on(shape), dtype)
-
-
-@pytest.mark.parametrize("dtype", ["f", "d"])
-def test_sums_over_lanes_in_strips(dtype: str) -> None:
-    for i, (lanes, s) in enumerate(itertools.product((5, 16, 17, 40), (1, 2))):
-        shape = (2, 9, 12, lanes)
-        window = parse_window((3, 1 + i % 3), (1, s), (i % 3, i % 4), (1, 1 + i % 2), False, (1, 2))
-        check_strips_of_sums(shape, window.on(shape), dtype)
-
-
-@pytest.mark.parametrize("n", [8190, 8191, 8192, 8193, 8194, 17000])
-def test_sums_of_rows_that_are_many_strips(n: int) -> None:
-    """A strip has 32 KiB: the windows across its end see cells of the next, and one window is the least."""
-    for shape, axes in (((4, n), (0, 1)), ((3, 3, n), (0, 1)), ((n,), (0,))):
-        k = (3, 3) if len(axes) == 2 else (3,)
-        window = parse_window(k, 1, 1, 1, False, axes)
-        check_strips_of_sums(shape, window.on(shape), "f")
-    one = parse_window((3, 3), 1, 1, 1, False, (0, 2)).on((3, n // 90, 40))  # an axis between the pooled ones
-    check_strips_of_sums((3, n // 90, 40), one, "f")
-
-
-def test_a_dilation_beyond_strips() -> None:
-    for d in (31, 32, 33, 40):
-        shape = (2, 5, 150)
-        check_strips_of_sums(shape, parse_window((2, 3), 1, (1, d), (1, d), False).on(shape), "f")

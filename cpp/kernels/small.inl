@@ -49,8 +49,6 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "strips.inl"
 
-#include "sum_strips.inl"
-
 #include "slide.inl"
 
 #include "slide_sums.inl"
@@ -67,10 +65,6 @@ TaskFn find_small(const Job& job) {
     if (job.reduce == Reduce::sum && can_repeat(job)) {
         if (job.in == DType::f32) return &repeat_values<float>;
         if (job.in == DType::f64) return &repeat_values<double>;
-    }
-    if (job.reduce == Reduce::sum && job.prepare == Prepare::none && !job.omit) {
-        if (job.work == DType::f32 && can_be_stripped<float>(job)) return &sum_strips<float>;
-        if (job.work == DType::f64 && can_be_stripped<double>(job)) return &sum_strips<double>;
     }
     const bool normed = job.prepare == Prepare::power || job.prepare == Prepare::exponential;
     if (normed)

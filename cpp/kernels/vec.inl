@@ -100,7 +100,9 @@ template <class T, class F>
 inline void for_lanes_apart(int64_t n, F f) {
     constexpr int wide = kVectorBytes / sizeof(T), narrow = 16 / sizeof(T);
     if (n >= wide) {
-        for (int64_t i = 0; i < n; i += wide) f(Lane<T, kVectorBytes>{}, i < n - wide ? i : n - wide);
+        int64_t i = 0;
+        for (; i < n - wide; i += wide) f(Lane<T, kVectorBytes>{}, i);
+        f(Lane<T, kVectorBytes>{}, n - wide);
     } else if (kVectorBytes > 16 && n >= narrow) {
         for (int64_t i = 0; i < n; i += narrow) f(Lane<T, 16>{}, i < n - narrow ? i : n - narrow);
     } else {
