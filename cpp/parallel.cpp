@@ -77,23 +77,47 @@ void* arena_take(Arena* arena, int64_t bytes) { return arena->take(bytes); }
 
 namespace {
 
+// The tasks of a job. Each thread has a share of neighbouring ones, and when it is through with that it helps with the
+// others': what it reads, and what it wrote in the call before, is mostly in its own cache.
 struct Work {
+    static constexpr int kShares = 64;
+
+    struct alignas(64) Share {
+        std::atomic<int64_t> next;
+        int64_t end;
+    };
+
     int64_t tasks;
     Body run;
     const void* context;
-    std::atomic<int64_t> next{0};
+    int shares;
+    Share share[kShares];
     std::mutex failing;
     std::exception_ptr failure;
 
-    void help() {
+    Work(int64_t all, int threads, Body body, const void* with) : tasks(all), run(body), context(with) {
+        shares = threads < kShares ? threads : kShares;
+        // Without the product of two large numbers.
+        const int64_t each = tasks / shares, more = tasks % shares;
+        for (int i = 0; i < shares; ++i) {
+            share[i].next.store(i * each + (i < more ? i : more), std::memory_order_relaxed);
+            share[i].end = (i + 1) * each + (i + 1 < more ? i + 1 : more);
+        }
+    }
+
+    // The caller is thread 0.
+    void help(int thread) {
         thread_local Arena arena;
         try {
-            for (int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) {
-                arena.rewind();
-                run(context, task, &arena);
+            for (int i = 0; i < shares; ++i) {
+                Share& s = share[(thread + i) % shares];
+                for (int64_t task; (task = s.next.fetch_add(1, std::memory_order_relaxed)) < s.end;) {
+                    arena.rewind();
+                    run(context, task, &arena);
+                }
             }
         } catch (...) {
-            next.store(tasks, std::memory_order_relaxed);
+            for (int i = 0; i < shares; ++i) share[i].next.store(tasks, std::memory_order_relaxed);
             std::lock_guard<std::mutex> lock(failing);
             if (!failure) failure = std::current_exception();
         }
@@ -123,7 +147,7 @@ struct Pool {
     std::atomic<int> running{0};  // both are written with `m` held
     Work* work = nullptr;
 
-    void loop() {
+    void loop(int thread) {
         for (;;) {
             look_out([&] { return wanted.load(std::memory_order_relaxed) > 0; });
             std::unique_lock<std::mutex> lock(m);
@@ -132,7 +156,7 @@ struct Pool {
             ++running;
             Work* mine = work;
             lock.unlock();
-            mine->help();
+            mine->help(thread);
             lock.lock();
             if (--running == 0) done.notify_one();
             lock.unlock();
@@ -144,7 +168,7 @@ struct Pool {
             std::lock_guard<std::mutex> lock(m);
             while (threads < helpers) {
                 try {
-                    std::thread([this] { loop(); }).detach();
+                    std::thread([this, thread = threads + 1] { loop(thread); }).detach();
                 } catch (const std::system_error&) {  // no more threads to be had: do with those there are
                     helpers = threads;
                     break;
@@ -158,7 +182,7 @@ struct Pool {
             wake.notify_one();
         else
             wake.notify_all();
-        job.help();
+        job.help(0);
         std::unique_lock<std::mutex> lock(m);
         wanted = 0;  // nothing is left for a thread that has not woken up yet
         lock.unlock();
@@ -193,20 +217,17 @@ int num_threads() { return thread_count.load(std::memory_order_relaxed); }
 void set_num_threads(int n) { thread_count.store(n, std::memory_order_relaxed); }
 
 void parallel_for(int64_t tasks, int threads, Body run, const void* context) {
-    Work work;
-    work.tasks = tasks;
-    work.run = run;
-    work.context = context;
     if (threads > tasks) threads = static_cast<int>(tasks);
+    Work work(tasks, threads > 1 ? threads : 1, run, context);
     if (threads > 1) {
         Pool& p = the_pool();
         std::unique_lock<std::mutex> mine(p.busy, std::try_to_lock);
         if (mine.owns_lock())
             p.run(work, threads - 1);
         else
-            work.help();
+            work.help(0);
     } else {
-        work.help();
+        work.help(0);
     }
     if (work.failure) std::rethrow_exception(work.failure);
 }

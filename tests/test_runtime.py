@@ -42,6 +42,27 @@ def test_results_do_not_depend_on_threads_or_level(level: str, threads: int) -> 
         assert a.tobytes() == b.tobytes()
 
 
+@pytest.mark.parametrize("threads", [2, 63, 64, 65, 150])
+def test_every_task_is_done_once(threads: int) -> None:
+    """Tasks are shared out among up to 64 threads, and others join in: fewer tasks than that, as many, and more."""
+    code = f"""if True:
+        import numpy as np, cenote as cn
+        from cenote import _core
+        for rows in (1, 2, 3, 62, 63, 64, 65, 66, 129, 1000):
+            x = np.arange(rows * 64.0).reshape(rows, 64)
+            g = np.ones((rows, 16))
+            cn.set_num_threads(1)
+            expected = cn.avg_pool(x, 4, axes=1), cn.vjp(lambda a: cn.sum_pool(a, 4, axes=1), x)[1](g)
+            cn.set_num_threads({threads})
+            _core.set_limits(512, 1)
+            got = cn.avg_pool(x, 4, axes=1), cn.vjp(lambda a: cn.sum_pool(a, 4, axes=1), x)[1](g)
+            assert all(np.array_equal(a, b) for a, b in zip(got, expected))
+        print("done")
+    """
+    done = in_a_fresh_python(code)
+    assert done.stdout.strip() == "done", done.stderr
+
+
 def test_an_unknown_level_changes_nothing() -> None:
     before = _core.level()
     assert not _core.use_level("abacus")
