@@ -108,6 +108,25 @@ def test_scatter_of_small_windows(dtype: str, rank: int) -> None:
             check_scatter(few_values((batch, *shape), 0.05), geometry, dtype, bool(k % 2), bool(n % 2))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_rows_of_cells_by_twos(k: int, dtype: str) -> None:
+    """Windows two apart along the row: two rows of cells at once where the second is seen by one row of windows that
+    sees the first too. Any number of rows, any cut at either end, rows that no window sees, and one more axis."""
+    for i, (lead, step, rows) in enumerate(itertools.product((1, 2, 3), (1, 2, 3), (1, 2, 5, 8, 31))):
+        if lead > 2 * step or lead > rows:
+            continue
+        for low, high in ((0, 0), (1, 0), (lead - 1, lead - 1)):
+            if max(low, high) >= lead:
+                continue
+            n = (16, 17, 37)[i % 3]
+            window = parse_window((lead, k), (step, 2), ((low, high), (i % 2, 1)))
+            check_scatter(few_values((2, rows, n), 0.05), window.on((2, rows, n)), dtype)
+            outer = (2, 2, 3)[i % 3]
+            solid = parse_window((outer, lead, k), (2, step, 2), ((0, 1), (low, high), (1, i % 2)))
+            check_scatter(few_values((4, rows, n)), solid.on((4, rows, n)), dtype, omit=True)
+
+
 @pytest.mark.parametrize("window", [(3, 3), (6, 6), (1, 4), (9, 1)])
 def test_one_plane_in_slabs(window: tuple[int, int]) -> None:
     """A plane of 150 rows over 2 and 3 threads, with gaps that no window sees, and lanes."""

@@ -1,5 +1,5 @@
-// The way back from small windows, seen from the cells: each is written once, with what its windows give it, and
-// nothing has to be zeroed or added to in memory. Values of winners, and transposes of sums.
+// The way back from small windows, seen from the cells: each is written once, with the values of the windows that it
+// has won, and nothing has to be zeroed or added to in memory.
 
 // The windows that see a cell: one or two along each axis, the last one of which is `last`.
 struct Seen {
@@ -27,12 +27,15 @@ inline Givers givers_of(const Job& job, int depth, const int64_t* cell, const Se
     for (int q = 0; q < depth; ++q) {
         const Axis& a = job.axis[q];
         const int64_t n = seen[q].count;
-        all.count *= n;
-        for (int64_t i = all.count - 1; i >= 0; --i) {  // from the end: in place
-            const int64_t j = seen[q].last - n + 1 + i % n;
-            all.y[i] = all.y[i / n] + j * job.y_stride[q];
-            all.id[i] = all.id[i / n] + (cell[q] + a.low - j * a.s) * job.weight[q];
+        for (int64_t i = all.count - 1; i >= 0; --i) {  // from the end: in place, and the last window first
+            const int64_t y0 = all.y[i], id0 = all.id[i];
+            for (int64_t e = n - 1; e >= 0; --e) {
+                const int64_t j = seen[q].last - n + 1 + e;
+                all.y[i * n + e] = y0 + j * job.y_stride[q];
+                all.id[i * n + e] = id0 + (cell[q] + a.low - j * a.s) * job.weight[q];
+            }
         }
+        all.count *= n;
     }
     return all;
 }
@@ -88,20 +91,30 @@ inline void give_lanes(T* cells, const Giving<T>& from, int64_t count, int64_t n
     });
 }
 
-// A row of cells of windows two apart, with K taps along the row. Cell 2m - low is seen by window m, and by the third
-// tap of the one before it; the next cell by window m alone.
-template <class T, int K, int Count>
-inline void give_row(T* cells, const Axis& a, int64_t weight, const Giving<T>& from, int64_t count) {
+// The next row of cells, `cells` elements on, where the last giver is the only one that sees it, and knows it by `id`
+// more.
+struct NextRow {
+    int64_t cells, id;
+};
+
+// A row of cells of windows two apart, with K taps along the row, or two rows (Pair). Cell 2m - low is seen by window
+// m, and by the third tap of the one before it; the next cell by window m alone.
+template <class T, int K, int Count, bool Pair = false>
+inline void give_row(T* cells, const Axis& a, int64_t weight, const Giving<T>& from, int64_t count, NextRow next = {}) {
     using L = Lane<T, kVectorBytes>;
     using V = typename L::V;
     constexpr int wide = L::count;
     const auto one = [&](int64_t cell) {
         const Seen seen = windows_of_cell(a, cell);
-        T all = 0;
+        T all = 0, below = 0;
         for (int64_t e = 0; e < count; ++e)
-            for (int64_t j = seen.last - seen.count + 1; j <= seen.last; ++j)
-                all += won<Lane<T, 0>>(from.value[e], from.winner[e], j, from.id[e] + (cell + a.low - 2 * j) * weight);
+            for (int64_t j = seen.last - seen.count + 1; j <= seen.last; ++j) {
+                const int64_t id = from.id[e] + (cell + a.low - 2 * j) * weight;
+                all += won<Lane<T, 0>>(from.value[e], from.winner[e], j, id);
+                if (Pair && e == count - 1) below += won<Lane<T, 0>>(from.value[e], from.winner[e], j, id + next.id);
+            }
         cells[cell] = all;
+        if (Pair) cells[cell + next.cells] = below;
     };
     const int64_t first = most(K == 3 ? 1 : 0, (a.low + 1) / 2), end = least(a.o, (a.n + a.low) / 2);
     if (end - first < wide) {
@@ -111,18 +124,24 @@ inline void give_row(T* cells, const Axis& a, int64_t weight, const Giving<T>& f
     for (int64_t c = 0; c < 2 * first - a.low; ++c) one(c);
     for (int64_t i = first; i < end; i += wide) {
         const int64_t m = least(i, end - wide);
-        V even = splat<V>(T{0}), odd = even;
+        const auto write = [&](T* to, V even, V odd) CENOTE_INLINE {
+            V low, high;
+            interleave(even, odd, low, high, typename MakeSeq<wide>::type{});
+            store(to + 2 * m - a.low, low);
+            store(to + 2 * m - a.low + wide, high);
+        };
+        V even = splat<V>(T{0}), odd = even, even_below = even, odd_below = even;
         each<Count>(count, [&](int64_t e) CENOTE_INLINE {
-            const T* value = from.value[e];
-            const uint8_t* winner = from.winner[e];
-            if constexpr (K == 3) even = even + won<L>(value, winner, m - 1, from.id[e] + 2 * weight);
-            even = even + won<L>(value, winner, m, from.id[e]);
-            odd = odd + won<L>(value, winner, m, from.id[e] + weight);
+            const auto give = [&](V& to_even, V& to_odd, int64_t id) CENOTE_INLINE {
+                if constexpr (K == 3) to_even = to_even + won<L>(from.value[e], from.winner[e], m - 1, id + 2 * weight);
+                to_even = to_even + won<L>(from.value[e], from.winner[e], m, id);
+                to_odd = to_odd + won<L>(from.value[e], from.winner[e], m, id + weight);
+            };
+            give(even, odd, from.id[e]);
+            if (Pair && e == count - 1) give(even_below, odd_below, from.id[e] + next.id);
         });
-        V low, high;
-        interleave(even, odd, low, high, typename MakeSeq<wide>::type{});
-        store(cells + 2 * m - a.low, low);
-        store(cells + 2 * m - a.low + wide, high);
+        write(cells, even, odd);
+        if constexpr (Pair) write(cells + next.cells, even_below, odd_below);
     }
     for (int64_t c = 2 * end - a.low; c < a.n; ++c) one(c);
 }
@@ -190,15 +209,9 @@ void give_back(const Job& job, int64_t task, Arena*) {
     const int rows = job.rank - 1;
     const Axis& a = job.axis[last];
     const int64_t along_begin = rows ? 0 : begin, along_end = rows ? a.n : begin + extent[0];
+    const int inner = rows - 1;
     Seen seen[kMaxDims] = {};
-    for_rows(rows, extent, [&](const int64_t* at) {
-        char* row = x;
-        for (int q = 0; q < rows; ++q) {
-            cell[q] = at[q] + (q ? 0 : begin);
-            seen[q] = windows_of_cell(job.axis[q], cell[q]);
-            row += cell[q] * job.x_stride[q];
-        }
-        T* cells = reinterpret_cast<T*>(row);
+    const auto give = [&](T* cells, NextRow next) {
         const Givers givers = givers_of(job, rows, cell, seen, y);
         Giving<T> from;
         for (int64_t e = 0; e < givers.count; ++e) {
@@ -211,91 +224,41 @@ void give_back(const Job& job, int64_t task, Arena*) {
         } else if (givers.count == 0) {
             __builtin_memset(cells, 0, static_cast<size_t>(a.n) * sizeof(T));
         } else if (a.k == 2) {
+            if (next.cells) return give_row<T, 2, 1, true>(cells, a, weight, from, 1, next);
             if (givers.count == 1) return give_row<T, 2, 1>(cells, a, weight, from, 1);
             give_row<T, 2, 0>(cells, a, weight, from, givers.count);
         } else {
+            if (next.cells && givers.count == 1) return give_row<T, 3, 1, true>(cells, a, weight, from, 1, next);
+            if (next.cells) return give_row<T, 3, 2, true>(cells, a, weight, from, 2, next);
             if (givers.count == 1) return give_row<T, 3, 1>(cells, a, weight, from, 1);
             if (givers.count == 2) return give_row<T, 3, 2>(cells, a, weight, from, 2);
             give_row<T, 3, 0>(cells, a, weight, from, givers.count);
         }
-    });
-}
-
-// ------------------------------------------------------------------- transposes of sums over windows that tile
-
-// Each cell is in one window at most: it gets the value of that one, and zero without one.
-inline bool can_repeat(const Job& job) {
-    if (job.prepare != Prepare::none || job.omit || job.swap || job.physical_padding || job.in != job.out) return false;
-    if (job.finish == Finish::average &&
-        (!job.by_divisor || (job.work == DType::f32 && !divides_in<float>(job.divisor))))
-        return false;
-    for (int q = 0; q < job.rank; ++q) {
-        const Axis& a = job.axis[q];
-        if (!a.spread_stride || a.spread_taps > a.spread_stride) return false;
-    }
-    const Axis& last = job.axis[job.rank - 1];
-    const int64_t size = size_of(job.in);
-    if (rows_are_lanes(job)) return job.lane_stride == size && job.lane_tile * size >= 64;
-    return job.x_stride[job.rank - 1] == size && last.spread_stride == 2 && last.spread_taps == 2;
-}
-
-// Cells 2m - low and 2m - low + 1 along a row are those of value m; n cells from cell j0 on.
-template <class T>
-inline void repeat_row(T* out, const T* value, const Axis& a, int64_t j0, int64_t n, const Division<T>& by) {
-    using V = typename Lane<T, kVectorBytes>::V;
-    constexpr int wide = Lane<T, kVectorBytes>::count;
-    const auto one = [&](int64_t i) { out[i] = by(a.lengths[j0 + i] ? value[a.starts[j0 + i]] : T{0}); };
-    const int64_t shift = a.spread_low + j0, begin = (shift + 1) / 2, end = least(a.n, (shift + n) / 2);
-    if (end - begin < wide) {
-        for (int64_t i = 0; i < n; ++i) one(i);
-        return;
-    }
-    for (int64_t i = 0; i < 2 * begin - shift; ++i) one(i);
-    for (int64_t i = begin; i < end; i += wide) {
-        const int64_t m = least(i, end - wide);
-        const V v = by(load<V>(value + m));
-        V low, high;
-        interleave(v, v, low, high, typename MakeSeq<wide>::type{});
-        store(out + 2 * m - shift, low);
-        store(out + 2 * m - shift + wide, high);
-    }
-    for (int64_t i = 2 * end - shift; i < n; ++i) one(i);
-}
-
-template <class T>
-void repeat_values(const Job& job, int64_t task, Arena*) {
-    const Box b = locate(job, task);
-    const int last = job.rank - 1;
-    const Axis& a = job.axis[last];
-    const Division<T> by = division<T>(job.finish == Finish::average ? job.divisor : 1.0);
-    const T none = by(T{0});
-    const int64_t x_step = job.x_stride[last] / static_cast<int64_t>(sizeof(T)), y_step = job.y_stride[last];
-    const auto fill = [&](T* out, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) out[i] = none;
     };
-    for_rows(last, b.count, [&](const int64_t* at) {
-        const char* from = b.x;
-        T* out = reinterpret_cast<T*>(job.y) + b.y;
-        bool seen = true;
-        for (int q = 0; q < last; ++q) {
-            const int64_t j = b.j0[q] + at[q];
-            out += at[q] * job.y_stride[q];
-            seen &= job.axis[q].lengths[j] > 0;
-            from += job.axis[q].starts[j] * job.x_stride[q];
+    if (rows == 0) return give(reinterpret_cast<T*>(x), {});
+    for_rows(inner, extent, [&](const int64_t* at) {
+        char* plane = x;
+        bool single = true;
+        for (int q = 0; q < inner; ++q) {
+            cell[q] = at[q] + (q ? 0 : begin);
+            seen[q] = windows_of_cell(job.axis[q], cell[q]);
+            single &= seen[q].count == 1;
+            plane += cell[q] * job.x_stride[q];
         }
-        const T* value = reinterpret_cast<const T*>(from);
-        if (!rows_are_lanes(job))
-            return seen ? repeat_row(out, value, a, b.j0[last], b.count[last], by) : fill(out, b.count[last]);
-        for (int64_t c = 0; c < b.count[last]; ++c, out += y_step) {
-            const int64_t j = b.j0[last] + c;
-            if (!seen || a.lengths[j] == 0) {
-                fill(out, b.lanes);
-                continue;
-            }
-            const T* lanes = value + a.starts[j] * x_step;
-            for_lanes<T>(b.lanes, [&](auto lane, int64_t i) CENOTE_INLINE {
-                store(out + i, by(load<typename decltype(lane)::V>(lanes + i)));
-            });
+        const int64_t from = inner ? 0 : begin, end = from + extent[inner], step = job.x_stride[inner];
+        Seen below = windows_of_cell(job.axis[inner], from);
+        for (int64_t c = from; c < end; ++c) {
+            T* cells = reinterpret_cast<T*>(plane + c * step);
+            cell[inner] = c;
+            seen[inner] = below;
+            if (c + 1 < end) below = windows_of_cell(job.axis[inner], c + 1);
+            // Where the next row's only giver is the last one of this row, its values are read once for both; no more
+            // of them than are usual.
+            const bool pair = !lanes && single && c + 1 < end && below.count == 1 && below.last == seen[inner].last &&
+                              seen[inner].count > 0 && seen[inner].count <= (a.k == 3 ? 2 : 1);
+            give(cells, pair ? NextRow{step / static_cast<int64_t>(sizeof(T)), job.weight[inner]} : NextRow{});
+            if (!pair) continue;
+            if (++c + 1 < end) below = windows_of_cell(job.axis[inner], c + 1);
         }
     });
 }

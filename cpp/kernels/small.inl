@@ -55,6 +55,8 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "give_back.inl"
 
+#include "repeat.inl"
+
 }  // namespace
 
 TaskFn find_small(const Job& job) {

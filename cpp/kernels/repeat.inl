@@ -1,0 +1,78 @@
+// Transposes of sums over windows that tile.
+
+// Each cell is in one window at most: it gets the value of that one, and zero without one.
+inline bool can_repeat(const Job& job) {
+    if (job.prepare != Prepare::none || job.omit || job.swap || job.physical_padding || job.in != job.out) return false;
+    if (job.finish == Finish::average &&
+        (!job.by_divisor || (job.work == DType::f32 && !divides_in<float>(job.divisor))))
+        return false;
+    for (int q = 0; q < job.rank; ++q) {
+        const Axis& a = job.axis[q];
+        if (!a.spread_stride || a.spread_taps > a.spread_stride) return false;
+    }
+    const Axis& last = job.axis[job.rank - 1];
+    const int64_t size = size_of(job.in);
+    if (rows_are_lanes(job)) return job.lane_stride == size && job.lane_tile * size >= 64;
+    return job.x_stride[job.rank - 1] == size && last.spread_stride == 2 && last.spread_taps == 2;
+}
+
+// Cells 2m - low and 2m - low + 1 along a row are those of value m; n cells from cell j0 on.
+template <class T>
+inline void repeat_row(T* out, const T* value, const Axis& a, int64_t j0, int64_t n, const Division<T>& by) {
+    using V = typename Lane<T, kVectorBytes>::V;
+    constexpr int wide = Lane<T, kVectorBytes>::count;
+    const auto one = [&](int64_t i) { out[i] = by(a.lengths[j0 + i] ? value[a.starts[j0 + i]] : T{0}); };
+    const int64_t shift = a.spread_low + j0, begin = (shift + 1) / 2, end = least(a.n, (shift + n) / 2);
+    if (end - begin < wide) {
+        for (int64_t i = 0; i < n; ++i) one(i);
+        return;
+    }
+    for (int64_t i = 0; i < 2 * begin - shift; ++i) one(i);
+    for (int64_t i = begin; i < end; i += wide) {
+        const int64_t m = least(i, end - wide);
+        const V v = by(load<V>(value + m));
+        V low, high;
+        interleave(v, v, low, high, typename MakeSeq<wide>::type{});
+        store(out + 2 * m - shift, low);
+        store(out + 2 * m - shift + wide, high);
+    }
+    for (int64_t i = 2 * end - shift; i < n; ++i) one(i);
+}
+
+template <class T>
+void repeat_values(const Job& job, int64_t task, Arena*) {
+    const Box b = locate(job, task);
+    const int last = job.rank - 1;
+    const Axis& a = job.axis[last];
+    const Division<T> by = division<T>(job.finish == Finish::average ? job.divisor : 1.0);
+    const T none = by(T{0});
+    const int64_t x_step = job.x_stride[last] / static_cast<int64_t>(sizeof(T)), y_step = job.y_stride[last];
+    const auto fill = [&](T* out, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) out[i] = none;
+    };
+    for_rows(last, b.count, [&](const int64_t* at) {
+        const char* from = b.x;
+        T* out = reinterpret_cast<T*>(job.y) + b.y;
+        bool seen = true;
+        for (int q = 0; q < last; ++q) {
+            const int64_t j = b.j0[q] + at[q];
+            out += at[q] * job.y_stride[q];
+            seen &= job.axis[q].lengths[j] > 0;
+            from += job.axis[q].starts[j] * job.x_stride[q];
+        }
+        const T* value = reinterpret_cast<const T*>(from);
+        if (!rows_are_lanes(job))
+            return seen ? repeat_row(out, value, a, b.j0[last], b.count[last], by) : fill(out, b.count[last]);
+        for (int64_t c = 0; c < b.count[last]; ++c, out += y_step) {
+            const int64_t j = b.j0[last] + c;
+            if (!seen || a.lengths[j] == 0) {
+                fill(out, b.lanes);
+                continue;
+            }
+            const T* lanes = value + a.starts[j] * x_step;
+            for_lanes<T>(b.lanes, [&](auto lane, int64_t i) CENOTE_INLINE {
+                store(out + i, by(load<typename decltype(lane)::V>(lanes + i)));
+            });
+        }
+    });
+}
