@@ -73,9 +73,10 @@ void pick_at_once(const Job& job, int64_t task, Arena*) {
             job, b, Weights{}, true,
             [&](const int64_t*, const char* first, const Nest& nest, int64_t y) {
                 char* out = job.y + y * size;
-                row_at_once<C, S, A>(line, first, nest, [&](auto lane, int64_t, auto joined, int64_t at) CENOTE_INLINE {
-                    write<S, decltype(lane)>(out + at * size, joined.v);
-                });
+                row_at_once<C, S, A>(line, first, nest,
+                                     [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
+                                         write<S, decltype(lane)>(out + (i + r * nest.y_step) * size, joined.v);
+                                     });
             },
             [&](const int64_t*, int64_t y) {
                 for (int64_t i = 0; i < line.n; ++i)
@@ -133,26 +134,29 @@ void pick_where_at_once(const Job& job, int64_t task, Arena*) {
     for (int q = 0; q < job.rank; ++q) weights.of[q] = flat ? job.axis[q].d * job.plane[q] : job.weight[q];
     const Line line = line_of(job, b, weights);
     const int64_t step = rows_are_lanes(job) ? 0 : job.axis[last].s * job.plane[last];
+    const int64_t down = depth ? job.axis[depth - 1].s * job.plane[depth - 1] : 0;
     as_they_lie<C>(job, [&]<class A>(A) {
         for_nests(
-            job, b, weights, false,
+            job, b, weights, true,
             [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
                 char* out = job.y + y * size;
                 O* winners = static_cast<O*>(job.winners) + y;
                 int64_t base = A::k ? first_cell(*line.axis, line.j0) * job.plane[last] : 0;
                 for (int q = 0; q < depth; ++q) base += first_cell(job.axis[q], j[q]) * job.plane[q];
-                row_at_once<C, S, A>(line, first, nest, [&](auto lane, int64_t i, auto joined, int64_t) CENOTE_INLINE {
-                    using L = decltype(lane);
-                    write<S, L>(out + i * size, joined.v);
-                    if constexpr (flat)
-                        write_indices<L>(winners + i, joined.w, base + i * step, step);
-                    else
-                        write_bytes<L>(winners + i, joined.w);
-                    if constexpr (L::count == 1) {  // perhaps one without a cell
-                        const Span taps = A::k ? real_taps(*line.axis, line.j0 + i) : Span{0, 1};
-                        if (taps.begin == taps.end) winners[i] = nobody;
-                    }
-                });
+                row_at_once<C, S, A>(line, first, nest,
+                                     [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
+                                         using L = decltype(lane);
+                                         const int64_t at = i + r * nest.y_step;
+                                         write<S, L>(out + at * size, joined.v);
+                                         if constexpr (flat)
+                                             write_indices<L>(winners + at, joined.w, base + r * down + i * step, step);
+                                         else
+                                             write_bytes<L>(winners + at, joined.w);
+                                         if constexpr (L::count == 1) {  // perhaps one without a cell
+                                             const Span taps = A::k ? real_taps(*line.axis, line.j0 + i) : Span{0, 1};
+                                             if (taps.begin == taps.end) winners[at] = nobody;
+                                         }
+                                     });
             },
             [&](const int64_t*, int64_t y) {
                 for (int64_t i = 0; i < line.n; ++i) {
@@ -229,7 +233,8 @@ void sum_at_once(const Job& job, int64_t task, Arena*) {
                 const double cells = nest.cut && by_count ? divisions.off_the_row(j) : divisions.full;
                 const Division<R> by = nest.cut && by_count ? division<R>(cells * (A::k ? A::k : 1)) : divisions.whole;
                 row_at_once<C, S, A>(
-                    line, first, nest, [&](auto lane, int64_t i, auto joined, int64_t at) CENOTE_INLINE {
+                    line, first, nest, [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
+                        const int64_t at = i + r * nest.y_step;
                         using L = decltype(lane);
                         if constexpr (A::k != 0 && L::count == 1) {  // perhaps one that is cut along the row
                             const Division<R> own =
@@ -265,7 +270,7 @@ void valid_sum_at_once(const Job& job, int64_t task, Arena*) {
     as_they_lie<C>(job, [&]<class A>(A) {
         const Divisions<T> divisions(job, A::k);
         for_nests(
-            job, b, Weights{}, false,
+            job, b, Weights{}, true,
             [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
                 T* out = reinterpret_cast<T*>(job.y) + y;
                 double counted = divisions.full, there = divisions.full;
@@ -275,22 +280,23 @@ void valid_sum_at_once(const Job& job, int64_t task, Arena*) {
                     for (int q = 0; q < depth; ++q) there *= real(q, j[q]);
                 }
                 const T more = static_cast<T>((counted - there) * (A::k ? A::k : 1));
-                row_at_once<C, T, A>(line, first, nest, [&](auto lane, int64_t i, auto joined, int64_t) CENOTE_INLINE {
-                    using L = decltype(lane);
-                    using V = typename L::V;
-                    const V valid = as_number<V>(joined.w);
-                    V result = joined.v;
-                    if (divisions.by_count) {
-                        T padded = more;
-                        if constexpr (A::k != 0 && L::count == 1)  // perhaps one that is cut along the row
-                            padded = static_cast<T>(counted * divisions.counted(last, line.j0 + i) -
-                                                    there * real(last, line.j0 + i));
-                        result = result / (valid + padded);
-                    } else {
-                        result = divisions.whole(result);
-                    }
-                    store(out + i, quiet<T>(valid > T{0} ? result : splat<V>(Limits<T>::nan)));
-                });
+                row_at_once<C, T, A>(
+                    line, first, nest, [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
+                        using L = decltype(lane);
+                        using V = typename L::V;
+                        const V valid = as_number<V>(joined.w);
+                        V result = joined.v;
+                        if (divisions.by_count) {
+                            T padded = more;
+                            if constexpr (A::k != 0 && L::count == 1)  // perhaps one that is cut along the row
+                                padded = static_cast<T>(counted * divisions.counted(last, line.j0 + i) -
+                                                        there * real(last, line.j0 + i));
+                            result = result / (valid + padded);
+                        } else {
+                            result = divisions.whole(result);
+                        }
+                        store(out + i + r * nest.y_step, quiet<T>(valid > T{0} ? result : splat<V>(Limits<T>::nan)));
+                    });
             },
             [&](const int64_t*, int64_t y) {
                 for (int64_t i = 0; i < line.n; ++i) reinterpret_cast<T*>(job.y)[y + i] = Limits<T>::nan;

@@ -227,7 +227,7 @@ CENOTE_INLINE inline RegOf<C, typename L::V> mended(RegOf<C, typename L::V> join
     return joined;
 }
 
-// Windows or lanes from … to-1 of a row, one by one: done(lane, i, joined, element of y from that of the first row).
+// Windows or lanes from … to-1 of a row, one by one: done(lane, i, joined, row) for each, of all rows of the nest.
 template <class C, class S, class A, class Done>
 CENOTE_ONCE void one_by_one_at_once(const Line& line, const char* first, const Nest& nest, Span some, Done done) {
     using L = Lane<typename C::T, 0>;
@@ -235,15 +235,14 @@ CENOTE_ONCE void one_by_one_at_once(const Line& line, const char* first, const N
     const Axis& a = *line.axis;
     for (int64_t r = 0; r < nest.rows; ++r, first += nest.x_step)
         for (int64_t i = some.begin; i < some.end; ++i) {
-            const int64_t at = i + r * nest.y_step;
             if constexpr (A::k == 0) {
                 const Rows<AnyShape> rows(first, nest);
-                done(L{}, i, mended<C, L>(join_nest<C, S, L>(rows, i * size), nest.cut), at);
+                done(L{}, i, mended<C, L>(join_nest<C, S, L>(rows, i * size), nest.cut), r);
             } else {
                 const Span taps = real_taps(a, line.j0 + i);
                 const Rows<AnyShape> rows(first + first_cell(a, line.j0 + i) * size, nest);
                 const auto joined = window_alone<C, S>(rows, taps, a.d * size, line.weight);
-                done(L{}, i, mended<C, L>(joined, nest.cut || taps.end - taps.begin < a.k), at);
+                done(L{}, i, mended<C, L>(joined, nest.cut || taps.end - taps.begin < a.k), r);
             }
         }
 }
@@ -254,7 +253,7 @@ CENOTE_INLINE inline void row_of_shape(const Line& line, const char* first, cons
     using L = Lane<typename C::T, kVectorBytes>;
     constexpr int64_t size = sizeof(S);
     if (A::k) first += first_cell(*line.axis, line.j0) * size;
-    const int64_t many = nest.rows, x_step = nest.x_step, y_step = nest.y_step;
+    const int64_t many = nest.rows, x_step = nest.x_step;
     const Span whole = line.whole;
     // Cells of a later row are fetched meanwhile: rows side by side, 896 bytes apart, are not found by the CPU itself
     // (max 2×2 of 51 MB of float64, two threads: 3.2 ms, and 2.2 so).
@@ -263,18 +262,17 @@ CENOTE_INLINE inline void row_of_shape(const Line& line, const char* first, cons
         const Rows<N> rows(first, nest);
         for (int64_t i = whole.begin; i < whole.end; i += L::count) {
             const int64_t k = least(i, whole.end - L::count);  // the last ones, some of them a second time
-            const int64_t at = k + r * y_step;
             each<N::count>(
                 0, [&](int64_t row) CENOTE_INLINE { __builtin_prefetch(rows.at(row) + later + A::stride * k * size); });
             if constexpr (A::k == 0)
-                done(L{}, k, mended<C, L>(join_nest<C, S, L>(rows, k * size), nest.cut), at);
+                done(L{}, k, mended<C, L>(join_nest<C, S, L>(rows, k * size), nest.cut), r);
             else
-                done(L{}, k, mended<C, L>(side_by_side<C, S, A, L>(rows, line, A::stride * k * size), nest.cut), at);
+                done(L{}, k, mended<C, L>(side_by_side<C, S, A, L>(rows, line, A::stride * k * size), nest.cut), r);
         }
     }
 }
 
-// One row of results, or several with the same nest: done(lane, i, joined, element of y) for all windows or lanes i.
+// One row of results, or several with the same nest: done(lane, i, joined, row) for all windows or lanes i.
 // `first` is the first lane of the window, or where cell 0 of the row lies.
 template <class C, class S, class A, class Done>
 inline void row_at_once(const Line& line, const char* first, const Nest& nest, Done done) {

@@ -107,17 +107,17 @@ void norm_at_once(const Job& job, int64_t task, Arena* arena) {
     uint32_t wild_elsewhere = 0;
     as_they_lie<C>(job, [&]<class A>(A) {
         for_nests(
-            job, b, Weights{}, false,
+            job, b, Weights{}, !has_top<C>,
             [&](const int64_t*, const char* first, const Nest& nest, int64_t y) {
                 float* out = reinterpret_cast<float*>(job.y) + y;
                 row_at_once<C, float, A>(line, first, nest,
-                                         [&](auto lane, int64_t i, auto joined, int64_t) CENOTE_INLINE {
+                                         [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
                                              using L = decltype(lane);
                                              if constexpr (has_top<C>) {
                                                  store(totals + i, joined.v);
                                                  store(tops + i, joined.top);
                                              } else {
-                                                 store(out + i, square_root(joined.v));
+                                                 store(out + i + r * nest.y_step, square_root(joined.v));
                                              }
                                              if constexpr (L::count > 1)
                                                  wild |= joined.w;
