@@ -27,7 +27,7 @@ inline Target<C> take_cells(Arena* arena, int64_t n, bool both) {
     return cells;
 }
 
-constexpr int64_t kTall = 16;       // taps beyond which the rows of a sum are gone through one after the other
+constexpr int64_t kTall = 8;        // taps beyond which the rows of a window are gone through one after the other
 constexpr int64_t kTallRun = 1024;  // elements of them at a time: what is pending stays in the second cache
 constexpr int64_t kTallLevels = 60;
 
@@ -71,6 +71,23 @@ CENOTE_ONCE void join_tall(Target<C> out, Source<C>* rows, int64_t count, int64_
     }
 }
 
+// The same for a maximum, which needs no working memory: what has been found is joined with the next rows.
+template <class C>
+CENOTE_ONCE void pick_tall(Target<C> out, const Source<C>* rows, int64_t count, int64_t run) {
+    for (int64_t from = 0; from < run; from += kTallRun) {
+        const int64_t n = least(kTallRun, run - from);
+        const Target<C> found = ahead<C>(out, from);
+        Source<C> some[8];
+        int64_t done = 0;
+        while (done < count) {
+            int64_t k = 0;
+            if (done > 0) some[k++] = readable<C>(found);  // some of it twice, which a maximum does not mind
+            while (k < 8 && done < count) some[k++] = ahead<C>(rows[done++], from);
+            join_rows<C>(found, some, 0, k, k, n, 0);
+        }
+    }
+}
+
 // Windows from … to-1, one after the other: for any geometry.
 template <class C>
 CENOTE_ONCE void windows_one_by_one(const Pass<C>& p, Source<C> in, Target<C> out, int64_t from, int64_t to) {
@@ -88,6 +105,12 @@ CENOTE_ONCE void windows_one_by_one(const Pass<C>& p, Source<C> in, Target<C> ou
         if constexpr (C::summed && !C::two_planes) {
             if (p.tall && count == taps && count > kTall) {
                 join_tall<C>(result, p.rows, count, p.run, p.tall);
+                continue;
+            }
+        }
+        if constexpr (!C::summed && !C::two_planes) {
+            if (count > kTall && p.run > 1) {
+                pick_tall<C>(result, p.rows, count, p.run);
                 continue;
             }
         }

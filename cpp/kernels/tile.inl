@@ -109,9 +109,11 @@ inline int64_t tile_cells(const Job& job, const Box& b) {
     return n;
 }
 
-// All passes of a tile, from `in` to `last` if it is given, otherwise to working memory.
+// All passes of a tile, from `in` to `last` if it is given, otherwise to working memory. `down`: along the outermost
+// axis first, whatever the meaning says.
 template <class C>
-CENOTE_ONCE View<C> run_passes(const Job& job, const Box& b, View<C> in, const View<C>* last, Arena* arena) {
+CENOTE_ONCE View<C> run_passes(const Job& job, const Box& b, View<C> in, const View<C>* last, Arena* arena,
+                               bool down = false) {
     int64_t extent[kMaxDims];
     int passes = 0;
     for (int q = 0; q < job.rank; ++q) {
@@ -119,7 +121,7 @@ CENOTE_ONCE View<C> run_passes(const Job& job, const Box& b, View<C> in, const V
         passes += !is_identity(job.axis[q]);
     }
     for (int i = 0; i < job.rank; ++i) {
-        const int q = job.pass[i];
+        const int q = down ? i : job.pass[i];
         if (is_identity(job.axis[q])) continue;
         View<C> out;
         const int64_t before = extent[q];
@@ -194,17 +196,83 @@ inline bool has_pass(const Job& job) {
     return false;
 }
 
+// Rows are joined faster than cells along a row: where a pass down leaves half of the cells or fewer, it comes first.
+inline bool goes_down_first(const Job& job) {
+    int q = 0;
+    while (q < job.rank - 1 && is_identity(job.axis[q])) ++q;  // planes that lie behind each other
+    return q < job.rank - 1 && job.axis[q].o * 2 <= job.axis[q].n;
+}
+
+// Of equal cells the first one counts, and so does the first NaN. Only zeros of both signs and several NaN can tell
+// that cells were joined in another order.
+template <class T>
+struct Doubts {
+    using L = Lane<T, kVectorBytes>;
+    using W = typename Beside<typename L::V, Unsigned<T>>::type;
+    W zeros{}, nans{}, signed_zeros{};
+
+    void look_at(const T* row, int64_t n) {
+        W found{}, none{};
+        for_whole(row, n, [&](auto v) {
+            found |= (W)(v == T{0});
+            none |= (W)(v != v);
+        });
+        zeros |= found;
+        nans |= none;
+    }
+    void look_for_signs(const T* row, int64_t n) {
+        W found{};
+        for_whole(row, n, [&](auto v) { found |= (W)(W(v) == splat<W>(Unsigned<T>{1} << (8 * sizeof(T) - 1))); });
+        signed_zeros |= found;
+    }
+    static bool any(W w) {
+        Unsigned<T> all = 0;
+        for (int k = 0; k < L::count; ++k) all |= w[k];
+        return all != 0;
+    }
+
+ private:
+    // The last elements are filled up with ones, which are beyond doubt.
+    template <class F>
+    static void for_whole(const T* row, int64_t n, F f) {
+        int64_t i = 0;
+        for (; i + L::count <= n; i += L::count) f(load<typename L::V>(row + i));
+        if (i == n) return;
+        T rest[L::count];
+        for (int k = 0; k < L::count; ++k) rest[k] = i + k < n ? row[i + k] : T{1};
+        f(load<typename L::V>(rest));
+    }
+};
+
+// Whether results that were found by going down first may differ from those in the order of the window.
+template <class C>
+CENOTE_ONCE bool order_tells(const Job& job, const Box& b, const View<C>& cells, const View<C>& results) {
+    Doubts<typename C::T> doubts;
+    for_result_rows(job, b, results.stride, [&](const int64_t*, int64_t offset, int64_t, int64_t n) {
+        doubts.look_at(results.base.v + offset, n);
+    });
+    if (doubts.any(doubts.nans)) return true;
+    if (!doubts.any(doubts.zeros)) return false;
+    for_rows(row_depth(job), b.cells, [&](const int64_t* at) {
+        int64_t offset = 0;
+        for (int q = 0; q < row_depth(job); ++q) offset += at[q] * cells.stride[q];
+        doubts.look_for_signs(cells.base.v + offset, rows_are_lanes(job) ? b.lanes : b.cells[job.rank - 1]);
+    });
+    return doubts.any(doubts.signed_zeros);
+}
+
 template <class C>
 inline void pick_tile(const Job& job, int64_t task, Arena* arena) {
     const Box b = locate(job, task);
     const View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
-    if (has_pass(job) && job.out == job.work && job.out != DType::boolean) {
-        const View<C> y = result_view<C>(job, b);
-        run_passes<C>(job, b, in, &y, arena);
-        return;
-    }
-    const View<C> totals = run_passes<C>(job, b, in, nullptr, arena);
-    for_result_rows(job, b, totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-        store_row(job.out, job.y + y * size_of(job.out), totals.base.v + offset, n);
+    const bool in_place = has_pass(job) && job.out == job.work && job.out != DType::boolean;
+    const View<C> y = result_view<C>(job, b), *to = in_place ? &y : nullptr;
+    const bool down = goes_down_first(job);
+    View<C> found = run_passes<C>(job, b, in, to, arena, down);
+    if constexpr (Limits<typename C::T>::has_nan)
+        if (down && order_tells<C>(job, b, in, found)) found = run_passes<C>(job, b, in, to, arena);
+    if (in_place) return;
+    for_result_rows(job, b, found.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
+        store_row(job.out, job.y + y * size_of(job.out), found.base.v + offset, n);
     });
 }
