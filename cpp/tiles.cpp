@@ -16,7 +16,8 @@ constexpr int64_t kSmallestPart = 6;
 // Windows that overlap this far are worth larger tiles, which share fewer cells with each other.
 constexpr int64_t kLarge = 9, kLargePart = 3;
 // What a strip that is walked down holds of the rows above, and how many times as much as a tile it has of cells.
-constexpr int64_t kStripBytes = 320 * 1024, kStripParts = 16, kStripLanes = 64;
+// Lanes that it may have, in bytes; strips for each thread, so that none waits for long.
+constexpr int64_t kStripBytes = 320 * 1024, kStripParts = 16, kStripLanes = 64, kStripTasks = 3;
 constexpr int64_t kPage = 8192;
 // Planes up to half of this are taken together: their tile stays in the nearest cache, as one plane would.
 constexpr int64_t kPlanes = 16 * 1024;
@@ -169,8 +170,12 @@ bool choose_strips(Job& job, int64_t batch, int threads, int64_t cells) {
     const int64_t strips = batch * job.tiles[1];
     const int64_t tallest = most(1, kStripParts * tile_bytes / (reach(along, job.tile[1]) * job.lanes * width));
     job.tiles[0] = ceil_div(down.o, tallest);
-    if (cells >= grain_cells && threads > 1 && strips * job.tiles[0] < 4 * threads)
-        job.tiles[0] = most(job.tiles[0], least(ceil_div(4 * threads, strips), ceil_div(down.o, down.k)));
+    if (cells >= grain_cells && threads > 1) {
+        int64_t parts = most(job.tiles[0], ceil_div(kStripTasks * threads, strips));
+        // As many for one thread as for another: of 9 tasks one of two would have 5, which takes a tenth longer.
+        while (strips * parts < 8 * threads && strips * parts % threads) ++parts;
+        job.tiles[0] = most(job.tiles[0], least(parts, ceil_div(down.o, down.k)));
+    }
     job.tile[0] = ceil_div(down.o, job.tiles[0]);
     job.tiles[0] = ceil_div(down.o, job.tile[0]);
     job.tasks = strips * job.tiles[0];
