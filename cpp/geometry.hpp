@@ -134,6 +134,7 @@ struct Job : Operation {
     bool direct;    // x can be read where it lies: the work dtype, aligned, contiguous along the rows
     bool scatters;  // the other way round: values of y are added to the winners' cells of x
     bool planar;    // all other axes lie around the pooled ones in memory
+    bool walks;     // a task is a strip of a plane that is walked down (walk.inl)
 
     // Pooled axes from the outermost in memory to the innermost; strides in bytes of x, in elements of y.
     int rank;
@@ -156,9 +157,26 @@ struct Job : Operation {
     int64_t tasks;
 };
 
+constexpr int64_t kSingleCells = int64_t{1} << 20;
+
+// Whether smooth maxima and norms are computed in single precision where all cells of a window are moderate
+// (moderate.inl).
+static inline bool single_will_do(const Job& job) {
+    if (job.out == DType::f64 || (job.in != DType::f32 && job.in != DType::f16 && job.in != DType::bf16)) return false;
+    if (job.window_cells > kSingleCells) return false;
+    if (job.prepare == Prepare::power)
+        return job.power == 1.0 || job.power == 2.0 || job.power == 3.0 || job.power == 4.0;
+    // A smaller β would lose the cells in the 1 of exp(βx) = 1 + βx + …
+    const double size = job.beta < 0 ? -job.beta : job.beta;
+    return size >= 0.25 && size <= 1e6;
+}
+
+constexpr int64_t kStepRows = 16;  // of a strip that are summed up at a time (walk_sums.inl)
+
 // A thread's working memory. Blocks live until the task ends.
 struct Arena;
 void* arena_take(Arena* arena, int64_t bytes);
+void arena_rewind(Arena* arena);  // all blocks are given back before it ends
 
 using TaskFn = void (*)(const Job&, int64_t task, Arena* arena);
 

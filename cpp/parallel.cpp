@@ -72,6 +72,7 @@ struct Arena {
 };
 
 void* arena_take(Arena* arena, int64_t bytes) { return arena->take(bytes); }
+void arena_rewind(Arena* arena) { arena->rewind(); }
 
 // ------------------------------------------------------------------------------------------------------ pool
 

@@ -5,22 +5,11 @@
 
 #include "cpu.hpp"
 #include "parallel.hpp"
+#include "tiles.hpp"
 
 namespace cenote {
 
 namespace {
-
-// A tile is worked on while it is in the second-level cache: cells and results of all passes together.
-int64_t tile_bytes = 192 * 1024;
-// Tiles are made smaller than that, down to this part of it, when there are too few of them for the threads.
-constexpr int64_t kSmallestPart = 6;
-// Windows that overlap this far are worth larger tiles, which share fewer cells with each other.
-constexpr int64_t kLarge = 9, kLargePart = 3;
-constexpr int64_t kPage = 8192;
-// Planes up to half of this are taken together: their tile stays in the nearest cache, as one plane would.
-constexpr int64_t kPlanes = 16 * 1024;
-// Below this much work a second thread costs more than it brings.
-int64_t grain_cells = 32 * 1024;
 
 // A maximum does not mind taps that never fall on a real cell: without them, offsets stay small however large
 // the padding is. A sum keeps them, because their number shapes its tree.
@@ -66,116 +55,6 @@ void make_padding_real(Axis& a) {
     a.low = a.high = 0;
 }
 
-// How many cells `windows` windows of an axis see.
-int64_t reach(const Axis& a, int64_t windows) {
-    if (a.starts) return least(a.n, a.n * windows / most(a.o, 1) + a.k);
-    return least(most(a.n, 1), (windows - 1) * a.s + (a.k - 1) * a.d + 1);
-}
-
-int64_t tile_size(const Job& job) {
-    int64_t size = job.lane_tile;
-    for (int q = 0; q < job.rank; ++q) {
-        size *= most(reach(job.axis[q], job.tile[q]), job.tile[q]);
-        if (size > int64_t{1} << 40) break;
-    }
-    return size;
-}
-
-// How much more work a tile becomes per window when axis q is halved: overlapping windows share cells, and
-// neighbouring tiles do not share them with each other.
-double cost_of_halving(const Job& job, int q) {
-    const Axis& a = job.axis[q];
-    const int64_t whole = job.tile[q], half = (whole + 1) / 2;
-    const double before = static_cast<double>(reach(a, whole)) / static_cast<double>(whole);
-    double cost = static_cast<double>(reach(a, half)) / static_cast<double>(half) / before;
-    // Small windows are joined anew for each result: along the first axis a sum only reads the shared cells again, and
-    // a maximum does half of its work again.
-    if (q == 0 && a.k < kLarge) cost = 1 + (cost - 1) * (job.reduce == Reduce::sum ? 0.4 : 0.7);
-    if (q < job.rank - 1) return cost;
-    // Rows of less than a few vectors run at the speed of their tails, and pieces of rows are slow to read and write:
-    // max 3×3 of 2048² floats takes 2.7 ms by 64×512 and 1.5 ms by 16×2048.
-    const int64_t row = half * job.lane_tile * size_of(job.work);
-    if (row < kPage) return cost + (job.lanes == 1 && row < 512 ? 1.0 : 0.3);
-    return job.lanes == 1 ? cost + 0.02 : cost;
-}
-
-// Small planes are not worth a task each: the axis that they lie along becomes one whose windows are single cells, and
-// a tile has many of them.
-bool join_planes(Job& job, int64_t& batch) {
-    if (job.outer == 0 || !job.planar || job.rank == kMaxDims || job.winners || job.prepare != Prepare::none)
-        return false;
-    int64_t size = job.lanes * size_of(job.work);
-    for (int q = 0; q < job.rank; ++q) {
-        if (job.axis[q].spread_stride) return false;
-        size *= most(job.axis[q].n, job.axis[q].o);
-        if (size > kPlanes / 2) return false;
-    }
-    job.lane_tile = job.lanes;
-    if (level_in_use().find_small(job)) return false;  // which goes from plane to plane as quickly
-    const auto prepend = [&](auto* list, auto first) {
-        for (int q = job.rank; q > 0; --q) list[q] = list[q - 1];
-        list[0] = first;
-    };
-    const int64_t n = job.outer_size[--job.outer];
-    batch /= n;
-    prepend(job.axis, Axis{n, n, 1, 1, 1, 0, 0, nullptr, nullptr, 0, 0, 0});
-    prepend(job.x_stride, job.outer_x[job.outer]);
-    prepend(job.y_stride, job.outer_y[job.outer]);
-    prepend(job.pad_low, int64_t{0});
-    prepend(job.real_n, n);
-    prepend(job.weight, job.window_cells);
-    prepend(job.plane, int64_t{0});
-    // It has no pass, but a place in the order: that of the window's first axis.
-    for (int i = 0; i < job.rank; ++i) ++job.pass[i];
-    if (job.reduce == Reduce::sum)
-        prepend(job.pass, 0);
-    else
-        job.pass[job.rank] = 0;
-    ++job.rank;
-    return true;
-}
-
-void choose_tiles(Job& job, int64_t batch, int threads, int64_t cells, bool joined) {
-    const int64_t width = size_of(job.work);
-    int64_t budget = (joined ? least(tile_bytes, kPlanes) : tile_bytes) / width;
-    bool overlaps = false;
-    for (int q = 0; q < job.rank; ++q) overlaps |= job.axis[q].k >= kLarge && job.axis[q].k > job.axis[q].s;
-    if (overlaps && job.direct && !job.winners && !joined) budget *= kLargePart;  // others hold a copy of the cells too
-    const bool large = cells >= grain_cells;
-    for (;;) {
-        for (int q = 0; q < job.rank; ++q) job.tile[q] = most(job.axis[q].o, 1);
-        job.lane_tile = job.lanes;
-        for (int64_t size = tile_size(job); size > budget; size = tile_size(job)) {
-            // Lanes are nearly free to split, down to a few cache lines; not quite, because they are read in one piece.
-            int best = -1;
-            const int64_t lane_bytes = job.lane_tile * width;
-            double cost = lane_bytes > 1024 ? 1.01 : lane_bytes > 256 ? 1.1 : 1e9;
-            for (int q = 0; q < job.rank; ++q) {
-                if (job.tile[q] == 1 || cost_of_halving(job, q) >= cost) continue;
-                best = q;
-                cost = cost_of_halving(job, q);
-            }
-            // Where neighbouring windows see mostly the same cells, a tile that is too large is the lesser evil.
-            if (cost > 1.4 && size < 4 * budget) break;
-            if (best < 0 && cost > 2) break;
-            if (best < 0)
-                job.lane_tile = (job.lane_tile / 2 + 15) / 16 * 16;
-            else
-                job.tile[best] = (job.tile[best] + 1) / 2;
-        }
-        job.tasks = batch;
-        for (int q = 0; q < job.rank; ++q) {
-            job.tiles[q] = ceil_div(job.axis[q].o, job.tile[q]);
-            job.tasks *= job.tiles[q];
-        }
-        job.lane_tiles = ceil_div(job.lanes, job.lane_tile);
-        job.tasks *= job.lane_tiles;
-        // A few large tiles keep threads waiting for the last one.
-        if (!large || threads == 1 || job.tasks >= 4 * threads || budget * width * kSmallestPart <= tile_bytes) return;
-        budget /= 2;
-    }
-}
-
 void run_task(const void* context, int64_t task, Arena* arena) {
     const auto& [job, kernel] = *static_cast<const std::pair<Job, TaskFn>*>(context);
     kernel(job, task, arena);
@@ -187,6 +66,7 @@ bool lay_out(const Request& r, Job& job, int64_t& batch) {
     static_cast<Operation&>(job) = r;
     job.scatters = false;
     job.planar = true;
+    job.walks = false;
 
     // Which window axis lies on each array axis, and the results' strides: dense, in the order given.
     int window_axis[kMaxDims];
@@ -347,15 +227,8 @@ bool run_in_two_steps(const Request& r) {
 
 TaskFn find_kernel(const Job& job) {
     const Level& level = level_in_use();
-    const TaskFn small = level.find_small(job);
+    const TaskFn small = job.walks ? nullptr : level.find_small(job);
     return small ? small : level.find_kernel(job);
-}
-
-int threads_for(int64_t cells) { return static_cast<int>(least(num_threads(), most(1, cells / grain_cells))); }
-
-void set_limits(int64_t bytes_per_tile, int64_t cells_per_thread) {
-    tile_bytes = bytes_per_tile;
-    grain_cells = cells_per_thread;
 }
 
 void run(const Request& r) {
@@ -365,8 +238,7 @@ void run(const Request& r) {
     if (!lay_out(r, job, batch)) return;
     const int64_t cells = work_of(job, batch);
     const int threads = threads_for(cells);
-    const bool joined = join_planes(job, batch);
-    choose_tiles(job, batch, threads, cells, joined);
+    choose_tasks(job, batch, threads, cells);
     if (job.tasks < threads && run_in_two_steps(r)) return;
     planned.second = find_kernel(job);
     parallel_for(job.tasks, threads, &run_task, &planned);

@@ -60,23 +60,41 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "total.inl"
 
+#include "walk.inl"
+
+#include "walk_sums.inl"
+
+#include "walk_norms.inl"
+
 template <class T, bool Largest, bool Omit>
-TaskFn pick_kernel_of(bool indices) {
-    return indices ? &pick_at_tile<PickAt<T, Largest, Omit>> : &pick_tile<Pick<T, Largest, Omit>>;
+TaskFn pick_kernel_of(const Job& job) {
+    if constexpr (!Omit)
+        if (job.walks) return &pick_strip<T, Largest>;
+    return job.winners ? &pick_at_tile<PickAt<T, Largest, Omit>> : &pick_tile<Pick<T, Largest, Omit>>;
 }
 
 template <bool Largest>
 TaskFn pick_kernel(const Job& job) {
-    const bool indices = job.winners != nullptr;
     if (job.in == DType::f16 || job.in == DType::bf16)
         if (job.work == DType::i16) return &pick_halves<Largest>;
-    if (job.omit && job.work == DType::f32) return pick_kernel_of<float, Largest, true>(indices);
-    if (job.omit && job.work == DType::f64) return pick_kernel_of<double, Largest, true>(indices);
+    if (job.omit && job.work == DType::f32) return pick_kernel_of<float, Largest, true>(job);
+    if (job.omit && job.work == DType::f64) return pick_kernel_of<double, Largest, true>(job);
     switch (job.work) {
 #define CENOTE_CASE(name, T) \
-    case DType::name: return pick_kernel_of<T, Largest, false>(indices);
+    case DType::name: return pick_kernel_of<T, Largest, false>(job);
         CENOTE_WORK_TYPES(CENOTE_CASE)
 #undef CENOTE_CASE
+        default: return nullptr;
+    }
+}
+
+TaskFn sum_strip_kernel(DType work, bool average) {
+    switch (work) {
+        case DType::f32: return &sum_strip<Sum<float>, float>;
+        case DType::f64: return &sum_strip<Sum<double>, double>;
+        case DType::i64: return &sum_strip<Sum<uint64_t>, uint64_t>;
+        case DType::i32: return average ? &sum_strip<Sum<int32_t>, double> : &sum_strip<Sum<int32_t>, int64_t>;
+        case DType::i16: return average ? &sum_strip<Sum<int16_t>, double> : &sum_strip<Sum<int16_t>, int64_t>;
         default: return nullptr;
     }
 }
@@ -89,8 +107,10 @@ TaskFn find_kernel(const Job& job) {
     if (job.scatters) return job.work == DType::f32 ? scatter_kernel<float>(job) : scatter_kernel<double>(job);
     if (job.reduce == Reduce::max) return pick_kernel<true>(job);
     if (job.reduce == Reduce::min) return pick_kernel<false>(job);
-    if (job.prepare == Prepare::exponential || job.prepare == Prepare::power) return &wide_sum;
+    if (job.prepare == Prepare::exponential || job.prepare == Prepare::power)
+        return job.walks ? &norm_strip : &wide_sum;
     const bool average = job.finish == Finish::average;
+    if (job.walks) return sum_strip_kernel(job.work, average);
     switch (job.work) {
         case DType::f32: return job.omit ? &sum_tile<SumValid<float>, float> : &sum_tile<Sum<float>, float>;
         case DType::f64: return job.omit ? &sum_tile<SumValid<double>, double> : &sum_tile<Sum<double>, double>;

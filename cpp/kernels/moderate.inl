@@ -6,18 +6,7 @@
 
 constexpr double kSingleExponent = 40.0;                   // |βx|: exp(40)·2^63 is a float
 constexpr float kSingleLeast = 1e-7f, kSingleMost = 1e7f;  // |x|: so is its fourth power, times
-constexpr int64_t kSingleCells = int64_t{1} << 20;
 constexpr double kLog2E = 1.4426950408889634074;
-
-inline bool single_will_do(const Job& job) {
-    if (job.out == DType::f64 || (job.in != DType::f32 && job.in != DType::f16 && job.in != DType::bf16)) return false;
-    if (job.window_cells > kSingleCells) return false;
-    if (job.prepare == Prepare::power)
-        return job.power == 1.0 || job.power == 2.0 || job.power == 3.0 || job.power == 4.0;
-    // A smaller β would lose the cells in the 1 of exp(βx) = 1 + βx + …
-    const double size = job.beta < 0 ? -job.beta : job.beta;
-    return size >= 0.25 && size <= 1e6;
-}
 
 // A job's β or p as single precision needs it.
 struct Norm {

@@ -3,8 +3,9 @@
 // Pass by pass; a tile with a window that is not moderate is computed in double precision too.
 
 // Which cells are moderate, as zeros in `wild`, if it is there; whether all are. The terms of those that are not are 1.
-inline bool single_terms(const Norm& norm, const float* x, float* terms, float* wild, int64_t n) {
+inline bool single_terms(const Norm& given, const float* x, float* terms, float* wild, int64_t n) {
     using Wide = typename Lane<float, kVectorBytes>::V;
+    const Norm norm = given;  // which no store can change
     BitsOf<Wide> bad{};
     uint32_t bad_tail = 0;
     for_lanes<float>(n, [&](auto lane, int64_t i) {
@@ -26,7 +27,8 @@ inline bool single_terms(const Norm& norm, const float* x, float* terms, float* 
 }
 
 // Rows of totals to results.
-inline void finish_single(const Norm& norm, float* row, const float* bound, int64_t n) {
+inline void finish_single(const Norm& given, float* row, const float* bound, int64_t n) {
+    const Norm norm = given;  // which no store can change
     for_lanes<float>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
         const V top = bound ? load<V>(bound + i) : splat<V>(0.0f);
