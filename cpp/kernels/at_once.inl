@@ -63,6 +63,11 @@ CENOTE_INLINE inline void write(char* p, typename L::V v) {
     }
 }
 
+inline bool lacks_all(const Axis& a, int64_t j) {
+    const Span taps = real_taps(a, j);
+    return taps.begin == taps.end;
+}
+
 template <class C, class S>
 void pick_at_once(const Job& job, int64_t task, Arena*) {
     constexpr int64_t size = sizeof(S);
@@ -70,7 +75,7 @@ void pick_at_once(const Job& job, int64_t task, Arena*) {
     const Line line = line_of(job, b, Weights{});
     as_they_lie<C>(job, [&]<class A>(A) {
         for_nests(
-            job, b, Weights{}, true,
+            job, b, Weights{}, INT64_MAX,
             [&](const int64_t*, const char* first, const Nest& nest, int64_t y) {
                 char* out = job.y + y * size;
                 row_at_once<C, S, A>(line, first, nest,
@@ -85,45 +90,10 @@ void pick_at_once(const Job& job, int64_t task, Arena*) {
     });
 }
 
-// Numbers in the window, as bytes.
-template <class L, class W>
-CENOTE_INLINE inline void write_bytes(uint8_t* p, W w) {
-    if constexpr (L::count == 1) {
-        *p = static_cast<uint8_t>(w);
-    } else if constexpr (sizeof(typename L::Element) == 4 && sizeof(W) == 32) {
-        using Bytes = typename VecOf<uint8_t, 32>::type;
-        const Bytes all = (Bytes)w,
-                    low = __builtin_shufflevector(all, all, 0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16, 20, 24,
-                                                  28, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16);
-        const W together = __builtin_shufflevector((W)low, (W)low, 0, 4, 0, 0, 0, 0, 0, 0);
-        __builtin_memcpy(p, &together, 8);
-    } else {
-        for (int k = 0; k < L::count; ++k) p[k] = static_cast<uint8_t>(w[k]);
-    }
-}
-
-// Flat indices: base, base + step, … and the winners' distances.
-template <class L, class W>
-CENOTE_INLINE inline void write_indices(int64_t* p, W w, int64_t base, int64_t step) {
-    if constexpr (L::count == 1) {
-        *p = base + static_cast<int64_t>(w);
-    } else {
-        using Words = typename VecOf<int64_t, kVectorBytes>::type;
-        constexpr int some = Lane<int64_t, kVectorBytes>::count;
-        const Words first = step * counting<Words>() + base;
-        if constexpr (sizeof(w[0]) == 8) {
-            store(p, first + (Words)w);
-        } else {
-            int32_t held[L::count];  // below 2^31
-            store(held, w);
-            for (int k = 0; k < L::count; k += some) store(p + k, first + k * step + widened<Words>(held + k));
-        }
-    }
-}
-
 // O is uint8_t for numbers in the window, int64_t for flat indices.
 template <class C, class S, class O>
-void pick_where_at_once(const Job& job, int64_t task, Arena*) {
+void pick_where_at_once(const Job& job, int64_t task, Arena* arena) {
+    using U = typename C::U;
     using One = Lane<typename C::T, 0>;
     constexpr int64_t size = sizeof(S);
     constexpr bool flat = sizeof(O) == 8;
@@ -133,39 +103,53 @@ void pick_where_at_once(const Job& job, int64_t task, Arena*) {
     Weights weights{};
     for (int q = 0; q < job.rank; ++q) weights.of[q] = flat ? job.axis[q].d * job.plane[q] : job.weight[q];
     const Line line = line_of(job, b, weights);
-    const int64_t step = rows_are_lanes(job) ? 0 : job.axis[last].s * job.plane[last];
-    const int64_t down = depth ? job.axis[depth - 1].s * job.plane[depth - 1] : 0;
+    const int64_t n = line.n, step = rows_are_lanes(job) ? 0 : job.axis[last].s * job.plane[last];
+    const int64_t row_step = depth ? job.axis[depth - 1].s * job.plane[depth - 1] : 0;
+    const bool cut = line.whole.begin > 0 || line.whole.end < n;
+    Told<U> told{flat ? take<U>(arena, most(kTold, n)) : nullptr, flat && goes_past_cache(job), nullptr, 0, 0};
     as_they_lie<C>(job, [&]<class A>(A) {
         for_nests(
-            job, b, weights, true,
+            job, b, weights, flat ? most(kTold / n, 1) : INT64_MAX,
             [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
                 char* out = job.y + y * size;
                 O* winners = static_cast<O*>(job.winners) + y;
+                const int64_t apart = nest.rows > 1 ? nest.y_step : n;
                 int64_t base = A::k ? first_cell(*line.axis, line.j0) * job.plane[last] : 0;
                 for (int q = 0; q < depth; ++q) base += first_cell(job.axis[q], j[q]) * job.plane[q];
-                row_at_once<C, S, A>(line, first, nest,
-                                     [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
-                                         using L = decltype(lane);
-                                         const int64_t at = i + r * nest.y_step;
-                                         write<S, L>(out + at * size, joined.v);
-                                         if constexpr (flat)
-                                             write_indices<L>(winners + at, joined.w, base + r * down + i * step, step);
-                                         else
-                                             write_bytes<L>(winners + at, joined.w);
-                                         if constexpr (L::count == 1) {  // perhaps one without a cell
-                                             const Span taps = A::k ? real_taps(*line.axis, line.j0 + i) : Span{0, 1};
-                                             if (taps.begin == taps.end) winners[at] = nobody;
-                                         }
-                                     });
+                // Windows that are cut along the row come after the others.
+                if (flat) told.expect(job, y, n, cut ? 0 : apart);
+                row_at_once<C, S, A>(
+                    line, first, nest, [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
+                        using L = decltype(lane);
+                        using W = decltype(joined.w);
+                        const int64_t at = i + r * apart;
+                        write<S, L>(out + at * size, joined.v);
+                        const bool none = L::count == 1 && A::k != 0 && lacks_all(*line.axis, line.j0 + i);
+                        if constexpr (!flat) {
+                            write_bytes<L>(winners + at, joined.w);
+                            if (none) winners[at] = nobody;
+                        } else {
+                            const U own = static_cast<U>(base + i * step + r * row_step);
+                            U* here = told.rows + r * n + i;
+                            if constexpr (L::count == 1) {
+                                *here = none ? static_cast<U>(~U{0}) : static_cast<U>(joined.w + own);
+                            } else {
+                                store(here, W(joined.w + (counting<W>() * static_cast<U>(step) + own)));
+                                if (told.lines) told.tell_some(r * n);
+                            }
+                        }
+                    });
+                if (flat) told.tell(job, y, n, nest.rows, apart);
             },
             [&](const int64_t*, int64_t y) {
-                for (int64_t i = 0; i < line.n; ++i) {
+                for (int64_t i = 0; i < n; ++i) {
                     write<S, One>(job.y + (y + i) * size, C::absent());
                     static_cast<O*>(job.winners)[y + i] = nobody;
                 }
             });
     });
-    static_assert(sizeof(typename C::U) >= 4, "distances in the flat index need room");
+    if (told.past) settle_stores();
+    static_assert(sizeof(U) >= 4, "distances in the flat index need room");
 }
 
 // ------------------------------------------------------------------------------------------- sums and averages
@@ -227,15 +211,15 @@ void sum_at_once(const Job& job, int64_t task, Arena*) {
         const Divisions<R> divisions(job, A::k);
         const bool by_count = divisions.by_count;
         for_nests(
-            job, b, Weights{}, true,
+            job, b, Weights{}, INT64_MAX,
             [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
                 char* out = job.y + y * size;
                 const double cells = nest.cut && by_count ? divisions.off_the_row(j) : divisions.full;
                 const Division<R> by = nest.cut && by_count ? division<R>(cells * (A::k ? A::k : 1)) : divisions.whole;
                 row_at_once<C, S, A>(
                     line, first, nest, [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
-                        const int64_t at = i + r * nest.y_step;
                         using L = decltype(lane);
+                        const int64_t at = i + r * nest.y_step;
                         if constexpr (A::k != 0 && L::count == 1) {  // perhaps one that is cut along the row
                             const Division<R> own =
                                 by_count ? division<R>(cells * divisions.counted(last, line.j0 + i)) : by;
@@ -270,7 +254,7 @@ void valid_sum_at_once(const Job& job, int64_t task, Arena*) {
     as_they_lie<C>(job, [&]<class A>(A) {
         const Divisions<T> divisions(job, A::k);
         for_nests(
-            job, b, Weights{}, true,
+            job, b, Weights{}, INT64_MAX,
             [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
                 T* out = reinterpret_cast<T*>(job.y) + y;
                 double counted = divisions.full, there = divisions.full;
@@ -310,11 +294,11 @@ template <class T, class S, bool Largest, bool Omit>
 TaskFn pick_nests_of(const Job& job) {
     if (!job.winners) return &pick_at_once<Pick<T, Largest, Omit>, S>;
     if constexpr (Limits<T>::has_nan && !Omit) {
-        int64_t reach = 1;
-        for (int q = 0; q < job.rank; ++q) reach += job.axis[q].k * job.axis[q].d * job.plane[q];
+        int64_t cells = 1;  // indices must have room in lanes as wide as the values
+        for (int q = 0; q < job.rank; ++q) cells *= job.axis[q].n;
         if (job.report == Report::offset8) return &pick_where_at_once<PickAt<T, Largest, Omit>, S, uint8_t>;
         if constexpr (sizeof(S) >= 4)
-            if (job.report == Report::index && reach < (int64_t{1} << 31))
+            if (job.report == Report::index && (sizeof(T) == 8 || cells <= INT32_MAX))
                 return &pick_where_at_once<PickAt<T, Largest, Omit>, S, int64_t>;
     }
     return nullptr;

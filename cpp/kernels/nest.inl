@@ -233,18 +233,15 @@ CENOTE_ONCE void one_by_one_at_once(const Line& line, const char* first, const N
     using L = Lane<typename C::T, 0>;
     constexpr int64_t size = sizeof(S);
     const Axis& a = *line.axis;
-    for (int64_t r = 0; r < nest.rows; ++r, first += nest.x_step)
-        for (int64_t i = some.begin; i < some.end; ++i) {
-            if constexpr (A::k == 0) {
-                const Rows<AnyShape> rows(first, nest);
-                done(L{}, i, mended<C, L>(join_nest<C, S, L>(rows, i * size), nest.cut), r);
-            } else {
-                const Span taps = real_taps(a, line.j0 + i);
-                const Rows<AnyShape> rows(first + first_cell(a, line.j0 + i) * size, nest);
-                const auto joined = window_alone<C, S>(rows, taps, a.d * size, line.weight);
-                done(L{}, i, mended<C, L>(joined, nest.cut || taps.end - taps.begin < a.k), r);
-            }
+    for (int64_t i = some.begin; i < some.end; ++i) {
+        const Span taps = A::k ? real_taps(a, line.j0 + i) : Span{0, 1};
+        const bool cut = nest.cut || (A::k && taps.end - taps.begin < a.k);
+        const char* x = first + (A::k ? first_cell(a, line.j0 + i) : i) * size;
+        for (int64_t r = 0; r < nest.rows; ++r, x += nest.x_step) {
+            const auto joined = window_alone<C, S>(Rows<AnyShape>(x, nest), taps, a.d * size, line.weight);
+            done(L{}, i, mended<C, L>(joined, cut), r);
         }
+    }
 }
 
 // The windows that lack no cell of the row, or all lanes, in whole vectors: at least one.
@@ -319,9 +316,9 @@ inline void row_at_once(const Line& line, const char* first, const Nest& nest, D
 // none or some of them, and its first element in y. Called through a pointer, so that the walk is compiled once.
 using RowFn = void (*)(const void* context, const int64_t* j, const char* first, const Nest& nest, int64_t y);
 
-// Rows that lack no cell are handed over together, if `many`: the way from one to the next takes longer than a row of a
-// few vectors.
-CENOTE_ONCE void walk_nests(const Job& job, const Box& b, const Weights& weights, bool many, RowFn row,
+// Rows that lack no cell are handed over together, up to `most_rows`: the way from one to the next takes longer than a
+// row of a few vectors.
+CENOTE_ONCE void walk_nests(const Job& job, const Box& b, const Weights& weights, int64_t most_rows, RowFn row,
                             const void* context) {
     const int depth = row_depth(job), inner = depth - 1;
     Span taps[kMaxDims] = {};
@@ -347,11 +344,9 @@ CENOTE_ONCE void walk_nests(const Job& job, const Box& b, const Weights& weights
             j[inner] = b.j0[inner] + i;
             int64_t rows = 1;
             if (!cut && i >= sound.begin && i < sound.end) {
-                if (many) {
-                    whole.rows = rows = sound.end - i;
-                    whole.x_step = x_step;
-                    whole.y_step = y_step;
-                }
+                whole.rows = rows = least(most_rows, sound.end - i);
+                whole.x_step = x_step;
+                whole.y_step = y_step;
                 row(context, j, x, whole, y);
             } else {
                 taps[inner] = real_taps(a, j[inner]);
@@ -366,14 +361,14 @@ CENOTE_ONCE void walk_nests(const Job& job, const Box& b, const Weights& weights
 
 // f(j, first, nest, y) for every row of results that has a cell, empty(j, y) for the others.
 template <class F, class E>
-inline void for_nests(const Job& job, const Box& b, const Weights& weights, bool many, F f, E empty) {
+inline void for_nests(const Job& job, const Box& b, const Weights& weights, int64_t most_rows, F f, E empty) {
     struct Both {
         F& f;
         E& empty;
     };
     const Both both{f, empty};
     walk_nests(
-        job, b, weights, many,
+        job, b, weights, most_rows,
         [](const void* context, const int64_t* j, const char* first, const Nest& nest, int64_t y) {
             const Both& both = *static_cast<const Both*>(context);
             if (nest.count)

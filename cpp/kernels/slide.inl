@@ -1,277 +1,313 @@
-// Max and min of small windows that overlap, of floats, of integers, and of halves by the order of their bits.
+// Max and min of small windows that overlap, with their winners or without.
 // The last rows are held, each joined along itself. The next row is joined along itself, held, joined with those before
 // it and written, in one go: two passes would spend more time on getting from one row of a few vectors to the next than
 // on the rows.
 
-constexpr int64_t kSlideTaps = 3;  // along an axis
+constexpr int64_t kSlideTaps = 3;      // along an axis
+constexpr int64_t kSlideDilation = 8;  // of rows: what is held is in the nearest cache
 
-template <class T_, bool Largest>
-struct Numbers {
-    using T = T_;
-    using C = Pick<T, Largest, false>;
-    template <class V>
-    using Reg = RegOf<C, V>;
-    struct Look {
-        explicit Look(const Numbers&) {}
-        void keep(Numbers&) const {}
-        template <class V>
-        void at(V) {}
-    };
-
-    explicit Numbers(const Job&) {}
-    static T none() { return C::absent(); }
-    template <class V>
-    static Reg<V> fresh(V cell) {
-        return {cell};
-    }
-    template <class V>
-    static Reg<V> held(V v) {
-        return {v};
-    }
-    template <class V>
-    static V cell(Reg<V> r) {
-        return r.v;
-    }
-    static bool wild() { return false; }
+// An element of a row of results whose window is cut along the row.
+template <class U>
+struct Cut {
+    int64_t at;
+    U first;    // the place of its first cell along the row
+    bool none;  // it has none
 };
 
-// Halves by their keys, which do not tell a -0.0 or a NaN: all cells are searched for them.
-template <bool Largest>
-struct Halves {
-    using T = int16_t;
-    using C = Pick<T, Largest, false>;
-    template <class V>
-    using Reg = RegOf<C, V>;
-    static constexpr int wide = Lane<T, kVectorBytes>::count;
-    T least[wide] = {}, largest[wide] = {};  // of the bits, and of the bits without the sign
-    T infinity;
-    struct Look {
-        using Wide = typename Lane<T, kVectorBytes>::V;
-        Wide least, largest;
-        explicit Look(const Halves& all) : least(load<Wide>(all.least)), largest(load<Wide>(all.largest)) {}
-        void keep(Halves& all) const {
-            store(all.least, least);
-            store(all.largest, largest);
-        }
-        template <class V>
-        void at(V cell) {
-            const V size = half_size(cell);
-            if constexpr (IsVector<V>::value) {
-                least = cell < least ? cell : least;
-                largest = size > largest ? size : largest;
-            } else {
-                least[0] = cell < least[0] ? cell : least[0];
-                largest[0] = size > largest[0] ? size : largest[0];
-            }
-        }
-    };
-
-    explicit Halves(const Job& job) : infinity(half_infinity(job.in)) {}
-    T none() const { return static_cast<T>(Largest ? infinity | INT16_MIN : infinity); }
-    template <class V>
-    static Reg<V> fresh(V cell) {
-        return {half_key(cell, half_size(cell))};
-    }
-    template <class V>
-    static Reg<V> held(V v) {
-        return {v};
-    }
-    template <class V>
-    static V cell(Reg<V> r) {
-        return half_of_key(r.v);
-    }
-    bool wild() const {
-        bool found = false;
-        for (int k = 0; k < wide; ++k) found |= least[k] == INT16_MIN || largest[k] > infinity;
-        return found;
-    }
-};
-
-// All halves: keys decide, in which a NaN beats all others, and the bits of the first of equal ones go with them.
-template <bool Largest>
-struct WildHalves {
-    using T = int16_t;
-    using C = WildHalves;
-    template <class V>
-    struct Reg {
-        V v, key;
-    };
-    struct Look {
-        explicit Look(const WildHalves&) {}
-        void keep(WildHalves&) const {}
-        template <class V>
-        void at(V) {}
-    };
-    T infinity, quiet;
-
-    explicit WildHalves(const Job& job) : infinity(half_infinity(job.in)), quiet(half_quiet(job.in)) {}
-    T none() const { return static_cast<T>(Largest ? infinity | INT16_MIN : infinity); }
-    static constexpr T nan() { return Largest ? INT16_MAX : INT16_MIN; }
-    template <class V>
-    Reg<V> fresh(V cell) const {
-        const V size = half_size(cell), key = half_key(cell, size);
-        return {cell, size > infinity ? splat<V>(nan()) : key};
-    }
-    template <class V>
-    Reg<V> held(V v) const {
-        return fresh(v);
-    }
-    template <class V>
-    V cell(Reg<V> r) const {
-        return r.key == nan() ? V(r.v | quiet) : r.v;
-    }
-    template <class V>
-    static Reg<V> combine(Reg<V> a, Reg<V> b) {
-        const auto later = Largest ? b.key > a.key : b.key < a.key;
-        return {later ? b.v : a.v, later ? b.key : a.key};
-    }
-    static bool wild() { return false; }
-};
-
-// What is held of the last rows, and where rows of cells and of results lie: bytes from one to the next.
-template <class T>
+// Where rows of cells and of results lie, and what is held of the last rows.
+template <class N>
 struct Slide {
-    T* held[kSlideTaps];
-    int64_t x_step, y_step;
+    using T = typename N::T;
+    using U = typename N::U;
+    int64_t x_step, y_step;  // bytes from one row to the next
+    int64_t apart;           // elements from one cell of a window to the next along the row
+    // A ring of rows: the rows of a window are `between` places apart, and the next one goes to `place`.
+    T* held;
+    U* held_winners;
+    int64_t room, places, between, place;
     // Where windows are cut, rows are laid between cells that lose against any other. There are two places for them by
     // turns: a row that was written just now is slow to read. Max 3×3 s1 p1 of 16 planes of 112×112, with windows that
     // are cut one by one: 235 µs; in one place: 90 µs; in two: 76 µs.
     T* lines[2];             // null: cells are read where they lie
-    int64_t before, inside;  // padding in front of a row, and its cells
+    int64_t before, inside;  // padding in front of a row, and its cells, in elements
+    // A flat index is the sum of what its row of cells, the window's place along the row and its tap there add. A
+    // number in the window does without the place, and what the window's own first row adds is taken off.
+    U row, row_step, tap, own, own_step;
+    const U* along;
+    const Cut<U>* cuts;
+    int64_t cut, told_step;  // elements that are cut; from one row of winners to the next
+    Told<U> told;
 };
 
-// `count` rows of n windows side by side, at least as many as a vector has lanes: K cells of the row x and what is held
+// Padding is laid out as cells that are no larger than any other. Where that is the result, all cells are, and the
+// first one that is none of the padding wins.
+template <class T, class U>
+CENOTE_ONCE void mend_winners(const Cut<U>* cuts, int64_t count, const char* y, U* winners, U row, T none) {
+    for (const Cut<U>* c = cuts; c < cuts + count; ++c) {
+        if (load<T>(reinterpret_cast<const T*>(y) + c->at) == none) winners[c->at] = static_cast<U>(row + c->first);
+        if (c->none) winners[c->at] = static_cast<U>(~U{0});
+    }
+}
+
+// `count` rows of n results side by side, at least as many as a vector has lanes: K cells of the row x and what is held
 // of the Rows - 1 rows before it. Only cells of the windows are read.
 template <class N, int K, int Rows>
-CENOTE_ONCE void slide_rows(N& given, const Slide<typename N::T>& slide, const char* x, char* y, int64_t n,
-                            int64_t count) {
+CENOTE_ONCE void slide_rows(N& given, Slide<N>& state, const char* x, char* y, int64_t n, int64_t count) {
     using T = typename N::T;
+    using U = typename N::U;
     using C = typename N::C;
     using V = typename Lane<T, kVectorBytes>::V;
+    using W = typename Lane<U, kVectorBytes>::V;
     using Reg = typename N::template Reg<V>;
     constexpr int64_t size = sizeof(T), wide = Lane<T, kVectorBytes>::count;
-    const N numbers = given;  // which no store can change
+    const N numbers = given;       // which no store can change
+    const Slide<N> slide = state;  // this too
     typename N::Look look(given);
-    T* held[Rows];
-    for (int t = 0; t < Rows; ++t) held[t] = slide.held[t];
-    const auto lay = [&](int64_t row, const char* cells) {
-        copy_row(slide.lines[row % 2] + slide.before, reinterpret_cast<const T*>(cells), slide.inside);
+    const bool laid = slide.lines[0] != nullptr;
+    const int64_t apart = slide.apart * size, cells = n + (K - 1) * slide.apart;
+    const auto lay = [&](int64_t row, const char* from) {
+        copy_row(slide.lines[row % 2] + slide.before, reinterpret_cast<const T*>(from), slide.inside);
     };
-    if (slide.lines[0]) lay(0, x);
-    for (int64_t row = 0; row < count; ++row, x += slide.x_step, y += slide.y_step) {
+    int64_t place = slide.place;
+    U from_row = slide.row, own = slide.own;
+    Told<U> told = slide.told;
+    U* winners = told.rows;
+    if (laid) lay(0, x);
+    for (int64_t r = 0; r < count; ++r, x += slide.x_step, y += slide.y_step) {
         const char* from = x;
-        if (slide.lines[0]) {
-            if (row + 1 < count) lay(row + 1, x + slide.x_step);
-            from = reinterpret_cast<const char*>(slide.lines[row % 2]);
+        if (laid) {
+            if (r + 1 < count) lay(r + 1, x + slide.x_step);
+            from = reinterpret_cast<const char*>(slide.lines[r % 2]);
+        }
+        int64_t held[Rows];  // where the rows of these windows are
+        for (int64_t t = Rows - 1, p = place; t >= 0; --t, p -= slide.between) {
+            if (p < 0) p += slide.places;
+            held[t] = p * slide.room;
         }
         for (int64_t i = 0; i < n; i += wide) {
             const int64_t at = i < n - wide ? i : n - wide;  // the last ones, some of them a second time
-            const V cell = load<V>(from + at * size);
-            look.at(cell);
-            Reg all = numbers.fresh(cell);
+            V cell[K];
+            Reg all;
             each<K>(K, [&](int64_t t) CENOTE_INLINE {
-                if (t) all = C::combine(all, numbers.fresh(load<V>(from + (at + t) * size)));
+                cell[t] = load<V>(from + at * size + t * apart);
+                const Reg next = numbers.fresh(cell[t]);
+                all = t ? C::combine(all, next) : next;
             });
-            store(held[Rows - 1] + i, all.v);  // each vector has a place of its own: parts of two are slow to read
-            const auto before = [&](int t) CENOTE_INLINE { return numbers.held(load<V>(held[t] + i)); };
-            if constexpr (Rows == 2) all = C::combine(before(0), all);
-            if constexpr (Rows == 3) all = C::combine(C::combine(before(0), before(1)), all);
+            look.at(cell[0]);
+            // Each vector has a place of its own: parts of two are slow to read.
+            store(slide.held + held[Rows - 1] + i, all.v);
+            // The first cell with the bits of the result is the winner: of numbers, of zeros and of NaN.
+            const auto prefer = [](V a, V result, W its, W others)
+                                    CENOTE_INLINE { return (W)a == (W)result ? its : others; };
+            W winner;
+            if constexpr (N::placed) {
+                winner = splat<W>(static_cast<U>(from_row + (K - 1) * slide.tap));
+                each<K - 1>(K - 1, [&](int64_t t) CENOTE_INLINE {
+                    const U cell_at = static_cast<U>(from_row + static_cast<U>(K - 2 - t) * slide.tap);
+                    winner = prefer(cell[K - 2 - t], all.v, splat<W>(cell_at), winner);
+                });
+                store(slide.held_winners + held[Rows - 1] + i, winner);
+            }
+            V row[Rows];
+            each<Rows>(Rows, [&](int64_t t)
+                                 CENOTE_INLINE { row[t] = t < Rows - 1 ? load<V>(slide.held + held[t] + i) : all.v; });
+            if constexpr (Rows == 2) all = C::combine(numbers.held(row[0]), all);
+            if constexpr (Rows == 3) all = C::combine(C::combine(numbers.held(row[0]), numbers.held(row[1])), all);
             store(y + at * size, numbers.cell(all));
+            if constexpr (N::placed) {
+                if constexpr (Rows > 1)
+                    each<Rows - 1>(Rows - 1, [&](int64_t t) CENOTE_INLINE {
+                        const int64_t u = Rows - 2 - t;
+                        winner = prefer(row[u], all.v, load<W>(slide.held_winners + held[u] + i), winner);
+                    });
+                winner = winner + (load<W>(slide.along + at) - own);
+                if constexpr (N::omit)  // all cells are NaN that are left out
+                    winner = all.v == all.v ? winner : splat<W>(static_cast<U>(~U{0}));
+                store(winners + at, winner);
+                if (told.lines) told.tell_some(r * n);
+            }
         }
-        look.at(load<V>(from + (n - wide + K - 1) * size));  // the last cells of the row
-        T* oldest = held[0];
-        for (int t = 0; t < Rows - 1; ++t) held[t] = held[t + 1];
-        held[Rows - 1] = oldest;
+        for (int64_t i = n; i < cells; i += wide) look.at(load<V>(from + least(i, cells - wide) * size));  // the others
+        if constexpr (N::placed) {
+            const U top = static_cast<U>(from_row - own - static_cast<U>((Rows - 1) * slide.between) * slide.row_step);
+            if (slide.cut) mend_winners<T, U>(slide.cuts, slide.cut, y, winners, top, N::none());
+        }
+        if (++place == slide.places) place = 0;
+        from_row = static_cast<U>(from_row + slide.row_step);
+        own = static_cast<U>(own + slide.own_step);
+        winners += slide.told_step;
     }
+    state.place = place;
+    state.told.line = told.line;
     look.keep(given);
 }
 
-// Window j of a row, from its own cells; `rows` rows of them, the first one at x.
+// Element e of a row of results, which is one of window j, from its own cells; `rows` rows of them, the first one at x.
 template <class N>
-CENOTE_ONCE void slide_alone(N& numbers, const Axis& a, int64_t j, const char* x, int64_t rows, int64_t step, char* y) {
+CENOTE_ONCE void slide_alone(N& numbers, const Slide<N>& slide, const Axis& a, int64_t j, const char* x, int64_t rows,
+                             int64_t e, char* y) {
     using T = typename N::T;
+    using U = typename N::U;
     const Span taps = real_taps(a, j);
     typename N::Look look(numbers);
     typename N::template Reg<T> all{};
+    U winner{};
     bool first = true;
     for (int64_t r = 0; r < rows; ++r)
         for (int64_t t = taps.begin; t < taps.end; ++t) {
-            const T cell = load<T>(reinterpret_cast<const T*>(x + r * step) + first_cell(a, j) + t);
+            const T cell = load<T>(reinterpret_cast<const T*>(x + r * slide.x_step) + t * slide.apart);
             look.at(cell);
+            if constexpr (N::placed) {
+                const U own =
+                    static_cast<U>(slide.row + static_cast<U>(r) * slide.row_step + static_cast<U>(t) * slide.tap);
+                winner = first ? own : N::C::choose(all.v, cell, winner, own);
+            }
             all = first ? numbers.fresh(cell) : N::C::combine(all, numbers.fresh(cell));
             first = false;
         }
     look.keep(numbers);
-    store(y, first ? numbers.none() : numbers.cell(all));
+    const T result = first ? numbers.none() : numbers.cell(all);
+    store(y, result);
+    if constexpr (N::placed) {
+        const bool nobody = first || (N::omit && result != result);
+        slide.told.rows[e] = nobody ? static_cast<U>(~U{0}) : static_cast<U>(winner + slide.along[e] - slide.own);
+    }
 }
 
 template <class N>
 void slide_tile(const Job& job, int64_t task, Arena* arena) {
     using T = typename N::T;
-    using Rows = void (*)(N&, const Slide<T>&, const char*, char*, int64_t, int64_t);
+    using U = typename N::U;
+    using Rows = void (*)(N&, Slide<N>&, const char*, char*, int64_t, int64_t);
     static constexpr Rows ways[][kSlideTaps] = {{&slide_rows<N, 2, 1>, &slide_rows<N, 2, 2>, &slide_rows<N, 2, 3>},
                                                 {&slide_rows<N, 3, 1>, &slide_rows<N, 3, 2>, &slide_rows<N, 3, 3>}};
-    constexpr int64_t size = sizeof(T);
+    constexpr int64_t size = sizeof(T), wide = Lane<T, kVectorBytes>::count;
     const Box b = locate(job, task);
     const int last = job.rank - 1;
-    const Axis &a = job.axis[last], &up = job.axis[0];
+    const Axis& a = job.axis[last];
+    const Axis up = last ? job.axis[0] : Axis{1, 1, 1, 1, 1, 0, 0, nullptr, nullptr, 0, 0, 0};
+    const int64_t j0 = b.j0[last], up_j0 = last ? b.j0[0] : 0, rows = last ? b.count[0] : 1;
+    const int64_t x_stride = last ? job.x_stride[0] : 0;
+    const int64_t unit = b.lanes, n = b.count[last] * unit, y_stride = last ? job.y_stride[0] : n;
     const Rows* way = ways[a.k - 2];
-    const Span whole = whole_windows(a, b.j0[last], b.count[last]);
-    const Span sound = last ? whole_windows(up, b.j0[0], b.count[0]) : Span{0, 1};
-    const int64_t n = b.count[last], rows = last ? b.count[0] : 1, wide = Lane<T, kVectorBytes>::count;
-    const bool together = n >= wide, cut = whole.begin > 0 || whole.end < n;
+    const Span whole = whole_windows(a, j0, b.count[last]), sound = whole_windows(up, up_j0, rows);
+    const bool together = n >= wide, cut = whole.begin > 0 || whole.end < b.count[last];
     N numbers(job);
-    Slide<T> slide{{}, last ? job.x_stride[0] : 0, last ? job.y_stride[0] * size : 0, {}, 0, 0};
-    const int64_t first = most(first_cell(a, b.j0[last]), 0);
+    Slide<N> slide{};
+    slide.apart = a.d * unit;
+    slide.y_step = y_stride * size;
+    slide.room = n + wide;
+    const int64_t first = most(first_cell(a, j0), 0), places = (up.k - 1) * up.d + 1;
+    if (together) slide.held = take<T>(arena, places * slide.room);
     if (together && cut) {
-        const int64_t length = n + a.k - 1;
-        slide.before = least(most(-first_cell(a, b.j0[last]), 0), length);
-        slide.inside = most(0, least(a.n - first, length - slide.before));
+        const int64_t length = n + (a.k - 1) * slide.apart;
+        slide.before = least(most(-first_cell(a, j0), 0) * unit, length);
+        slide.inside = most(0, least((a.n - first) * unit, length - slide.before));
         for (T*& line : slide.lines) {
             line = take<T>(arena, length);
             for (int64_t i = 0; i < length; ++i) line[i] = numbers.none();
         }
     }
-    for (T*& row : slide.held) row = take<T>(arena, together ? n + wide : 0);
     char* unused = reinterpret_cast<char*>(take<T>(arena, together ? n : 0));
+    int64_t most_rows = rows;
+    const bool flat = job.report == Report::index;
+    if constexpr (N::placed) {
+        most_rows = most(kTold / n, 1);
+        if (together) slide.held_winners = take<U>(arena, places * slide.room);
+        slide.told = {take<U>(arena, least(most_rows, rows) * n), goes_past_cache(job), nullptr, 0, 0};
+        slide.tap = static_cast<U>(flat ? a.d * job.plane[last] : job.weight[last]);
+        slide.told_step = n;
+        slide.own_step = flat ? U{0} : static_cast<U>(job.weight[0]);
+        U* along = take<U>(arena, n);
+        Cut<U>* cuts = take<Cut<U>>(arena, n);
+        for (int64_t j = 0, e = 0; j < b.count[last]; ++j) {
+            const U here = static_cast<U>(flat ? first_cell(a, j0 + j) * job.plane[last] : 0);
+            const Span taps = real_taps(a, j0 + j);
+            for (int64_t lane = 0; lane < unit; ++lane, ++e) {
+                along[e] = here;
+                if (taps.end - taps.begin == a.k) continue;
+                const U place = static_cast<U>(here + static_cast<U>(taps.begin) * slide.tap);
+                cuts[slide.cut++] = {e, place, taps.begin == taps.end};
+            }
+        }
+        slide.along = along;
+        slide.cuts = cuts;
+    }
     for (int64_t i = 0, next; i < rows; i = next) {
         // Rows of windows that lack no row of cells are gone through together.
-        next = i >= sound.begin && i < sound.end ? sound.end : i + 1;
-        const Span taps = last ? real_taps(up, b.j0[0] + i) : Span{0, 1};
-        const int64_t count = taps.end - taps.begin;
-        const char* x = b.x + (last ? first_cell(up, b.j0[0] + i) + taps.begin : 0) * slide.x_step;
-        char* y = job.y + b.y * size + i * slide.y_step;
-        if (together && count > 0) {
-            for (int64_t t = 0; t < count - 1; ++t) {
-                Slide<T> one = slide;
-                one.held[0] = slide.held[t];
-                way[0](numbers, one, x + t * slide.x_step + first * size, unused, n, 1);
-            }
-            way[count - 1](numbers, slide, x + (count - 1) * slide.x_step + first * size, y, n, next - i);
-            continue;
+        const bool in_line = together && i >= sound.begin && i < sound.end;
+        next = in_line ? least(sound.end, i + most_rows) : i + 1;
+        const Span taps = real_taps(up, up_j0 + i);
+        const int64_t count = taps.end - taps.begin, top = first_cell(up, up_j0 + i) + taps.begin * up.d;
+        const int64_t at = b.y + i * y_stride;
+        const char* x = b.x + top * x_stride;
+        char* y = job.y + at * size;
+        slide.x_step = in_line ? x_stride : up.d * x_stride;
+        if constexpr (N::placed) {
+            slide.own = static_cast<U>(static_cast<U>(i) * slide.own_step);
+            slide.row = static_cast<U>(flat ? top * job.plane[0] : (i + taps.begin) * job.weight[0]);
+            slide.row_step = static_cast<U>(flat ? (in_line ? 1 : up.d) * job.plane[0] : job.weight[0]);
+            slide.told.expect(job, at, n, y_stride);
         }
-        for (int64_t r = 0; r < next - i; ++r, x += slide.x_step, y += slide.y_step)
-            for (int64_t j = 0; j < n; ++j)
-                slide_alone(numbers, a, b.j0[last] + j, x, count, slide.x_step, y + j * size);
+        if (together && count > 0) {
+            x += first * job.x_stride[last];
+            const int64_t between = in_line ? up.d : 1, before = (count - 1) * between;
+            if (!in_line || i == sound.begin) {  // otherwise the rows before are held already
+                slide.between = between;
+                slide.places = before + 1;
+                slide.place = 0;
+                Slide<N> only_held = slide;
+                only_held.y_step = only_held.told_step = 0;
+                only_held.told.lines = nullptr;
+                way[0](numbers, only_held, x, unused, n, before);
+                slide.place = before;
+            }
+            slide.row = static_cast<U>(slide.row + static_cast<U>(before) * slide.row_step);
+            way[count - 1](numbers, slide, x + before * slide.x_step, y, n, next - i);
+        } else {
+            for (int64_t e = 0; e < n; ++e) {
+                const int64_t j = j0 + e / unit;
+                const char* cell = x + first_cell(a, j) * job.x_stride[last] + e % unit * size;
+                slide_alone(numbers, slide, a, j, cell, count, e, y + e * size);
+            }
+        }
+        if constexpr (N::placed) slide.told.tell(job, at, n, next - i, y_stride);
     }
+    if (slide.told.past) settle_stores();
     if (!numbers.wild()) return;
     if constexpr (__is_same(N, Halves<true>)) slide_tile<WildHalves<true>>(job, task, arena);
     if constexpr (__is_same(N, Halves<false>)) slide_tile<WildHalves<false>>(job, task, arena);
 }
 
+template <class T, bool Largest>
+TaskFn sliding_numbers(const Job& job) {
+    if (!job.winners) return job.omit ? &slide_tile<Numbers<T, Largest, true>> : &slide_tile<Numbers<T, Largest>>;
+    return job.omit ? &slide_tile<Numbers<T, Largest, true, true>> : &slide_tile<Numbers<T, Largest, false, true>>;
+}
+
 template <bool Largest>
 TaskFn sliding(const Job& job) {
     const int last = job.rank - 1;
-    if (rows_are_lanes(job) || job.rank > 2 || job.winners || job.omit || job.swap || job.prepare != Prepare::none ||
-        job.out != job.in || job.physical_padding || job.x_stride[last] != size_of(job.in))
+    const int64_t unit = job.lanes, width = size_of(job.in);
+    if (job.rank > 2 || job.swap || job.prepare != Prepare::none || job.out != job.in || job.physical_padding ||
+        job.lane_tile != unit || (unit > 1 && job.lane_stride != width) || job.x_stride[last] != unit * width ||
+        job.y_stride[last] != unit)
         return nullptr;
     const Axis &a = job.axis[last], &up = job.axis[0];
-    if (a.starts || a.s > 1 || a.d > 1 || a.k < 2 || a.k > kSlideTaps || a.o * size_of(job.in) < kVectorBytes)
-        return nullptr;
-    if (last && (up.starts || up.s > 1 || up.d > 1 || up.k > kSlideTaps)) return nullptr;
+    if (a.starts || a.s > 1 || a.k < 2 || a.k > kSlideTaps || a.o * unit * width < kVectorBytes) return nullptr;
+    if (last && (up.starts || up.s > 1 || up.k > kSlideTaps || up.d > kSlideDilation)) return nullptr;
     // Of floats that tie the first one stays: the order of the axes must be that of the window.
     const bool in_order = job.pass[0] == last;
+    if (job.winners) {
+        int64_t cells = 1;  // indices must have room in lanes as wide as the values
+        for (int q = 0; q < job.rank; ++q) cells *= job.axis[q].n + job.axis[q].k * job.axis[q].d;
+        const bool flat = job.report == Report::index;
+        if (!(flat ? width == 8 || cells <= INT32_MAX : job.report == Report::offset8 && up.d == 1)) return nullptr;
+        if (job.in != DType::f32 && job.in != DType::f64) return nullptr;
+    }
     switch (job.in) {
+        case DType::f32: return in_order ? sliding_numbers<float, Largest>(job) : nullptr;
+        case DType::f64: return in_order ? sliding_numbers<double, Largest>(job) : nullptr;
         case DType::i8: return &slide_tile<Numbers<int8_t, Largest>>;
         case DType::u8: return &slide_tile<Numbers<uint8_t, Largest>>;
         case DType::i16: return &slide_tile<Numbers<int16_t, Largest>>;
@@ -281,9 +317,7 @@ TaskFn sliding(const Job& job) {
         case DType::i64: return &slide_tile<Numbers<int64_t, Largest>>;
         case DType::u64: return &slide_tile<Numbers<uint64_t, Largest>>;
         case DType::f16:
-        case DType::bf16: return in_order ? &slide_tile<Halves<Largest>> : nullptr;
-        case DType::f32: return in_order ? &slide_tile<Numbers<float, Largest>> : nullptr;
-        case DType::f64: return in_order ? &slide_tile<Numbers<double, Largest>> : nullptr;
+        case DType::bf16: return in_order && !job.omit ? &slide_tile<Halves<Largest>> : nullptr;
         default: return nullptr;
     }
 }

@@ -123,7 +123,7 @@ inline TaskFn sliding_sums(const Job& job) {
     const int last = job.rank - 1;
     const Axis& a = job.axis[last];
     const int64_t width = size_of(job.in), unit = job.lanes;
-    if (job.rank > 2 || job.omit || job.swap || job.prepare != Prepare::none || job.lane_tile != unit ||
+    if (job.rank > 2 || job.swap || job.prepare != Prepare::none || job.lane_tile != unit ||
         (unit > 1 && job.lane_stride != width) || job.x_stride[last] != unit * width || job.y_stride[last] != unit)
         return nullptr;
     bool overlap = false;

@@ -43,15 +43,21 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "nest.inl"
 
+#include "told.inl"
+
 #include "at_once.inl"
 
 #include "norms.inl"
 
 #include "strips.inl"
 
+#include "slide_numbers.inl"
+
 #include "slide.inl"
 
 #include "slide_sums.inl"
+
+#include "slide_valid.inl"
 
 #include "give_back.inl"
 
@@ -73,6 +79,7 @@ TaskFn find_small(const Job& job) {
         if (const TaskFn strips = norm_in_strips(job)) return strips;
     const TaskFn row_by_row = job.reduce == Reduce::max   ? sliding<true>(job)
                               : job.reduce == Reduce::min ? sliding<false>(job)
+                              : job.omit                  ? sliding_valid(job)
                                                           : sliding_sums(job);
     if (row_by_row) return row_by_row;
     if (!can_be_nested(job)) return nullptr;

@@ -267,5 +267,5 @@ inline V counting_of(Seq<I...>) {
 }
 template <class V>
 inline V counting() {
-    return counting_of<V>(typename MakeSeq<sizeof(V) / 8>::type{});
+    return counting_of<V>(typename MakeSeq<sizeof(V) / sizeof(V{}[0])>::type{});
 }

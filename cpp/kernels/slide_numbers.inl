@@ -1,0 +1,132 @@
+// What windows that slide are made of: numbers, with what their cells are told by or without, and halves by the order
+// of their bits. Each says what a cell is (`fresh`), what is held of a row, and what is written.
+
+// Cells as they are. Placed: with what they are told by.
+template <class T_, bool Largest, bool Omit = false, bool Placed = false>
+struct Numbers {
+    using T = T_;
+    using C = Pick<T, Largest, Omit>;
+    using U = Unsigned<T>;
+    template <class V>
+    using Reg = RegOf<C, V>;
+    static constexpr bool placed = Placed, omit = Omit;
+    struct Look {
+        explicit Look(const Numbers&) {}
+        void keep(Numbers&) const {}
+        template <class V>
+        void at(V) {}
+    };
+
+    explicit Numbers(const Job&) {}
+    static T none() { return C::absent(); }
+    template <class V>
+    static Reg<V> fresh(V cell) {
+        return {cell};
+    }
+    template <class V>
+    static Reg<V> held(V v) {
+        return {v};
+    }
+    template <class V>
+    static V cell(Reg<V> r) {
+        return r.v;
+    }
+    static bool wild() { return false; }
+};
+
+// Halves by their keys, which do not tell a -0.0 or a NaN: all cells are searched for them.
+template <bool Largest>
+struct Halves {
+    using T = int16_t;
+    using U = uint16_t;
+    using C = Pick<T, Largest, false>;
+    template <class V>
+    using Reg = RegOf<C, V>;
+    static constexpr bool placed = false;
+    static constexpr int wide = Lane<T, kVectorBytes>::count;
+    T least[wide] = {}, largest[wide] = {};  // of the bits, and of the bits without the sign
+    T infinity;
+    struct Look {
+        using Wide = typename Lane<T, kVectorBytes>::V;
+        Wide least, largest;
+        explicit Look(const Halves& all) : least(load<Wide>(all.least)), largest(load<Wide>(all.largest)) {}
+        void keep(Halves& all) const {
+            store(all.least, least);
+            store(all.largest, largest);
+        }
+        template <class V>
+        void at(V cell) {
+            const V size = half_size(cell);
+            if constexpr (IsVector<V>::value) {
+                least = cell < least ? cell : least;
+                largest = size > largest ? size : largest;
+            } else {
+                least[0] = cell < least[0] ? cell : least[0];
+                largest[0] = size > largest[0] ? size : largest[0];
+            }
+        }
+    };
+
+    explicit Halves(const Job& job) : infinity(half_infinity(job.in)) {}
+    T none() const { return static_cast<T>(Largest ? infinity | INT16_MIN : infinity); }
+    template <class V>
+    static Reg<V> fresh(V cell) {
+        return {half_key(cell, half_size(cell))};
+    }
+    template <class V>
+    static Reg<V> held(V v) {
+        return {v};
+    }
+    template <class V>
+    static V cell(Reg<V> r) {
+        return half_of_key(r.v);
+    }
+    bool wild() const {
+        bool found = false;
+        for (int k = 0; k < wide; ++k) found |= least[k] == INT16_MIN || largest[k] > infinity;
+        return found;
+    }
+};
+
+// All halves: keys decide, in which a NaN beats all others, and the bits of the first of equal ones go with them.
+template <bool Largest>
+struct WildHalves {
+    using T = int16_t;
+    using U = uint16_t;
+    using C = WildHalves;
+    static constexpr bool placed = false;
+    template <class V>
+    struct Reg {
+        V v, key;
+    };
+    struct Look {
+        explicit Look(const WildHalves&) {}
+        void keep(WildHalves&) const {}
+        template <class V>
+        void at(V) {}
+    };
+    T infinity, quiet;
+
+    explicit WildHalves(const Job& job) : infinity(half_infinity(job.in)), quiet(half_quiet(job.in)) {}
+    T none() const { return static_cast<T>(Largest ? infinity | INT16_MIN : infinity); }
+    static constexpr T nan() { return Largest ? INT16_MAX : INT16_MIN; }
+    template <class V>
+    Reg<V> fresh(V cell) const {
+        const V size = half_size(cell), key = half_key(cell, size);
+        return {cell, size > infinity ? splat<V>(nan()) : key};
+    }
+    template <class V>
+    Reg<V> held(V v) const {
+        return fresh(v);
+    }
+    template <class V>
+    V cell(Reg<V> r) const {
+        return r.key == nan() ? V(r.v | quiet) : r.v;
+    }
+    template <class V>
+    static Reg<V> combine(Reg<V> a, Reg<V> b) {
+        const auto later = Largest ? b.key > a.key : b.key < a.key;
+        return {later ? b.v : a.v, later ? b.key : a.key};
+    }
+    static bool wild() { return false; }
+};
