@@ -106,8 +106,8 @@ def test_averages_that_slide_without_nan(dtype: np.dtype[Any]) -> None:
             x[:, :1][rng.random(x[:, :1].shape) < 0.6] = -0.0
             check_sums(x, geometry)
     for row in (16 * 1024 // dtype.itemsize + more for more in (-1, 0, 1)):  # longer ones go another way
-        shape = (5, row + 2)
-        check_sums(with_nans(rng, rough(rng, shape, dtype), 9), parse_window((3, 3), 1).on(shape))
+        long = with_nans(rng, rough(rng, (5, row + 2), dtype), 9)
+        check_sums(long, parse_window((3, 3), 1).on(long.shape))
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
