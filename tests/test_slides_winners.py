@@ -3,6 +3,7 @@ over lanes and with a dilation, NaN left out."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -61,22 +62,26 @@ def hard(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any])
     return [with_nans(rng, zeros, 9), nans, np.full(shape, -np.inf, dtype)]
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_winners_that_slide(dtype: np.dtype[Any]) -> None:
-    """Rows of about a vector of windows, and of several."""
-    rng = np.random.default_rng(6)
+def rows_that_slide(dtype: np.dtype[Any]) -> Iterator[tuple[int, Geometry]]:
+    """A third of all pairs of WIDER and a row, of about a vector of windows or several, each with a number."""
     for i, o in enumerate(around_vectors(dtype.itemsize)):
         for j, (window, stride, dilation, padding, lanes) in enumerate(WIDER):
             if (i + j) % 3:
                 continue
             reach = (window[1] - 1) * dilation[1] + 1
             shape = (2, 11, max(1, o + reach - 1 - sum(padding[1])), lanes)
-            geometry = parse_window(window, stride, padding, dilation, False, (1, 2)).on(shape)
-            x = hard(rng, shape, dtype)[(i + j) // 3 % 3]
-            check_picks(x, geometry)
-            check_offsets(x, geometry)
-            either = np.where(rng.random(shape) < 0.5, x, -x)  # NaN of either sign: the first one is the result
-            check_pick(either, geometry, bool(i % 2), False)
+            yield (i + j) // 3, parse_window(window, stride, padding, dilation, False, (1, 2)).on(shape)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_winners_that_slide(dtype: np.dtype[Any]) -> None:
+    rng = np.random.default_rng(6)
+    for number, geometry in rows_that_slide(dtype):
+        x = hard(rng, geometry.shape, dtype)[number % 3]
+        check_picks(x, geometry)
+        check_offsets(x, geometry)
+        either = np.where(rng.random(x.shape) < 0.5, x, -x)  # NaN of either sign: the first one is the result
+        check_pick(either, geometry, bool(number % 2), False)
 
 
 @pytest.mark.parametrize("dtype", [np.dtype("h"), np.dtype("B"), np.dtype("e")], ids=str)
@@ -93,18 +98,12 @@ def test_lanes_that_slide(dtype: np.dtype[Any]) -> None:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_averages_that_slide_without_nan(dtype: np.dtype[Any]) -> None:
     rng = np.random.default_rng(8)
-    for i, o in enumerate(around_vectors(dtype.itemsize)):
-        for j, (window, stride, dilation, padding, lanes) in enumerate(WIDER):
-            if (i + j) % 3:
-                continue
-            reach = (window[1] - 1) * dilation[1] + 1
-            shape = (2, 11, max(1, o + reach - 1 - sum(padding[1])), lanes)
-            geometry = parse_window(window, stride, padding, dilation, False, (1, 2)).on(shape)
-            x = with_nans(rng, rough(rng, shape, dtype), 9)
-            x[:, 2:6] = np.nan
-            x[:, 7:8][rng.random(x[:, 7:8].shape) < 0.3] = np.inf
-            x[:, :1][rng.random(x[:, :1].shape) < 0.6] = -0.0
-            check_sums(x, geometry)
+    for _, geometry in rows_that_slide(dtype):
+        x = with_nans(rng, rough(rng, geometry.shape, dtype), 9)
+        x[:, 2:6] = np.nan
+        x[:, 7:8][rng.random(x[:, 7:8].shape) < 0.3] = np.inf
+        x[:, :1][rng.random(x[:, :1].shape) < 0.6] = -0.0
+        check_sums(x, geometry)
     for row in (16 * 1024 // dtype.itemsize + more for more in (-1, 0, 1)):  # longer ones go another way
         long = with_nans(rng, rough(rng, (5, row + 2), dtype), 9)
         check_sums(long, parse_window((3, 3), 1).on(long.shape))
