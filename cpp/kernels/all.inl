@@ -62,6 +62,7 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "walk.inl"
 
+#include "walk_along.inl"
 #include "walk_sums.inl"
 
 #include "walk_norms.inl"

@@ -216,13 +216,16 @@ void sum_at_once(const Job& job, int64_t task, Arena*) {
                 char* out = job.y + y * size;
                 const double cells = nest.cut && by_count ? divisions.off_the_row(j) : divisions.full;
                 const Division<R> by = nest.cut && by_count ? division<R>(cells * (A::k ? A::k : 1)) : divisions.whole;
+                int64_t known = -1;  // the window whose own divisor is `own`: all rows have the same ones
+                Division<R> own{};
                 row_at_once<C, S, A>(
                     line, first, nest, [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
                         using L = decltype(lane);
                         const int64_t at = i + r * nest.y_step;
                         if constexpr (A::k != 0 && L::count == 1) {  // perhaps one that is cut along the row
-                            const Division<R> own =
-                                by_count ? division<R>(cells * divisions.counted(last, line.j0 + i)) : by;
+                            if (i != known)
+                                own = by_count ? division<R>(cells * divisions.counted(last, line.j0 + i)) : by;
+                            known = i;
                             write_total<R, S, L>(out + at * size, joined.v, own);
                         } else {
                             write_total<R, S, L>(out + at * size, joined.v, by);

@@ -228,7 +228,7 @@ CENOTE_INLINE inline RegOf<C, typename L::V> mended(RegOf<C, typename L::V> join
 }
 
 // Windows or lanes from … to-1 of a row, one by one: done(lane, i, joined, row) for each, of all rows of the nest.
-template <class C, class S, class A, class Done>
+template <class C, class S, class A, class N, class Done>
 CENOTE_ONCE void one_by_one_at_once(const Line& line, const char* first, const Nest& nest, Span some, Done done) {
     using L = Lane<typename C::T, 0>;
     constexpr int64_t size = sizeof(S);
@@ -238,7 +238,7 @@ CENOTE_ONCE void one_by_one_at_once(const Line& line, const char* first, const N
         const bool cut = nest.cut || (A::k && taps.end - taps.begin < a.k);
         const char* x = first + (A::k ? first_cell(a, line.j0 + i) : i) * size;
         for (int64_t r = 0; r < nest.rows; ++r, x += nest.x_step) {
-            const auto joined = window_alone<C, S>(Rows<AnyShape>(x, nest), taps, a.d * size, line.weight);
+            const auto joined = window_alone<C, S>(Rows<N>(x, nest), taps, a.d * size, line.weight);
             done(L{}, i, mended<C, L>(joined, cut), r);
         }
     }
@@ -274,15 +274,18 @@ CENOTE_INLINE inline void row_of_shape(const Line& line, const char* first, cons
 template <class C, class S, class A, class Done>
 inline void row_at_once(const Line& line, const char* first, const Nest& nest, Done done) {
     constexpr int k = A::k;
-    const auto alone = [&](int64_t begin, int64_t end) {
-        if (begin < end) one_by_one_at_once<C, S, A>(line, first, nest, {begin, end}, done);
-    };
-    if (line.whole.end - line.whole.begin < Lane<typename C::T, kVectorBytes>::count) return alone(0, line.n);
     // The usual shapes are compiled on their own.
     const auto as = [&]<class N>(N) CENOTE_INLINE { row_of_shape<C, S, A, N>(line, first, nest, done); };
     const auto is = [&](int64_t x, int64_t y, int64_t z) {
         return !nest.cut && nest.size[0] == x && nest.size[1] == y && nest.size[2] == z;
     };
+    const auto alone = [&](int64_t begin, int64_t end) {
+        if (begin == end) return;
+        if constexpr (k > 0 && !A::dilated)
+            if (is(k, 1, 1)) return one_by_one_at_once<C, S, A, Shape<k, 1, 1>>(line, first, nest, {begin, end}, done);
+        one_by_one_at_once<C, S, A, AnyShape>(line, first, nest, {begin, end}, done);
+    };
+    if (line.whole.end - line.whole.begin < Lane<typename C::T, kVectorBytes>::count) return alone(0, line.n);
     const auto whole_ones = [&] {
         if constexpr (A::dilated) {
             if (is(k, 1, 1)) return as(Shape<k, 1, 1>{});

@@ -48,6 +48,16 @@ struct StripRows {
         if (job->prepare == Prepare::absolute || job->prepare == Prepare::power) absolute(to + before, inside);
     }
 
+    // Row r, where it lies if it can be read there but for the last cells, which make no vector and are laid in `to`;
+    // or laid in `to`.
+    const T* give(int64_t r, T* to, T none) const {
+        constexpr int64_t wide = Lane<T, kVectorBytes>::count;
+        if (line || !real(r) || job->prepare != Prepare::none) return lay(r, to, none), to;
+        const T* cells = reinterpret_cast<const T*>(at(r));
+        for (int64_t i = n / wide * wide; i < n; ++i) to[i] = cells[i];
+        return cells;
+    }
+
     bool in_one_piece() const {
         return !rows_are_lanes(*job) || (job->direct && job->x_stride[1] == lanes * size_of(job->in));
     }

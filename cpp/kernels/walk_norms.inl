@@ -49,9 +49,12 @@ void walk_norms(const Job& job, int64_t task, Arena* arena) {
     SumWalk<S> sums(k, rows.n, arena);
     const SumAlong<S> along(job.axis[1].k, b.lanes, n, arena);
     PickWalk<C> tops(topped ? k : 1, topped ? job.axis[1].k : 1, topped ? n : 1, b.lanes, arena);
-    float* terms = take<float>(arena, kStepRows * sums.pitch);
+    const int64_t held = kStepRows * sums.pitch + SumAlong<S>::behind();
+    float* terms = take<float>(arena, held);
     float* bounds = take<float>(arena, topped ? kStepRows * n : 0);
-    fill_empty<S>({terms, nullptr}, kStepRows * sums.pitch);
+    fill_empty<S>({terms, nullptr}, held);
+    const float* given[kStepRows];
+    for (int64_t r = 0; r < kStepRows; ++r) given[r] = terms + r * sums.pitch;
     WildRows wild;
     const auto raise = [&](int64_t r) {
         float* to = terms + r % kStepRows * sums.pitch;
@@ -67,7 +70,7 @@ void walk_norms(const Job& job, int64_t task, Arena* arena) {
     for (int64_t r = 0; r < least(kStepRows, all); ++r) raise(r);
     for (int64_t from = 0; from < all; from += kStepRows) {
         const int64_t count = least(kStepRows, all - from);
-        sums.next(terms, count);
+        sums.next(given, terms, count);
         for (int64_t r = 0; r < count; ++r) {
             if (const int64_t j = from + r - k + 1; j >= 0) {
                 float* to = results.row(j);

@@ -3,22 +3,23 @@
 //
 // Let Pₘ be the sum of the last m rows, m a power of two: P₂ₘ = Pₘ of m rows ago + Pₘ. A window of k rows is made of
 // the powers of two in k, the largest one first, so that of Pₘ as many rows ago as the smaller ones have together.
-// Rings hold the last m rows of Pₘ: k - 1 rows in all. A few rows at a time go through all levels for a few vectors of
-// columns, whose part of the rings is then in the nearest cache.
+// Rings hold the last m rows of Pₘ: k - 1 rows in all. Some rows at a time go through all levels for two
+// vectors of columns, whose part of the rings is then in the nearest cache; four rows at a time, of which P₁ and P₂
+// hardly leave the registers. (Row by row, four vectors at a time: a tenth more for all of 63×63. Results fetched here
+// and not along the rows: 6 % more.)
 
-constexpr int kStepVectors = 4;  // of columns at a time
-constexpr int64_t kRingLevels = 24;
+constexpr int kTogether = 4;  // rows; a step is a multiple of them
 
 template <class C>
 struct SumWalk {
     using T = typename C::T;
     struct Place {
-        int64_t oldest, from;  // in the rings: the place of Pₘ, that of Pₘ as the window has it
+        int64_t oldest[kTogether], from[kTogether];  // in the rings: the place of Pₘ, that of Pₘ as the window has it
     };
 
     int64_t k, n, pitch, held, row = 0;
     int levels;
-    int64_t start[kRingLevels], size[kRingLevels];  // of the rings, in rows
+    int64_t start[kSumLevels], size[kSumLevels];  // of the rings, in rows
     T* ring;
     Place* places;
 
@@ -36,160 +37,96 @@ struct SumWalk {
         held = rows;
         ring = take<T>(arena, rows * pitch);
         fill_empty<C>({ring, nullptr}, rows * pitch);
-        places = take<Place>(arena, kStepRows * levels);
+        places = take<Place>(arena, kStepRows / kTogether * levels);
     }
 
-    // One vector or several, from element `at` of the rows on.
-    template <int N>
-    CENOTE_ONCE void columns(T* x, int64_t rows, int64_t at) {
-        using L = Lane<T, kVectorBytes>;
-        using Reg = RegOf<C, typename L::V>;
-        constexpr int64_t wide = N * L::count;
+    // Four rows of a vector of columns; Low = k % 4.
+    template <int Low>
+    CENOTE_INLINE void four_rows(const T* const* x, int64_t at, T* out, T* rings, const Place* place) const {
+        using V = typename Lane<T, kVectorBytes>::V;
+        using Reg = RegOf<C, V>;
+        constexpr int64_t wide = Lane<T, kVectorBytes>::count;
         const int top = levels - 1, lowest = __builtin_ctzll(static_cast<uint64_t>(k));
-        const int64_t bits = k;
-        const auto read = [](const T* from, int64_t v)
-                              CENOTE_INLINE { return C::fresh(load<typename L::V>(from + v * L::count)); };
-        const auto each_vector = [](auto f) CENOTE_INLINE { each<N>(0, f); };
-        T* rings = ring + at * held;
+        const auto read = [](const T* from) CENOTE_INLINE { return C::fresh(load<V>(from)); };
+        const auto each_row = [](auto f) CENOTE_INLINE { each<kTogether>(0, f); };
+        Reg one[kTogether], two[kTogether], part[kTogether], all[kTogether];
+        const Reg before[] = {read(rings + wide), read(rings + 2 * wide)};  // P₂
+        each_row([&](int64_t i) CENOTE_INLINE { one[i] = read(x[i] + at); });
+        each_row([&](int64_t i) CENOTE_INLINE { two[i] = C::combine(i ? one[i - 1] : read(rings), one[i]); });
+        each_row([&](int64_t i) CENOTE_INLINE {
+            part[i] = C::combine(i < 2 ? before[i] : two[i - 2], two[i]);
+            all[i] = part[i];
+            if constexpr (Low == 1) all[i] = one[i];
+            if constexpr (Low == 2) all[i] = two[i];
+            if constexpr (Low == 3) all[i] = C::combine(i ? two[i - 1] : before[1], one[i]);
+        });
+        store(rings, one[3].v);
+        store(rings + wide, two[2].v);
+        store(rings + 2 * wide, two[3].v);
+        for (int l = 2; l < top; ++l, ++place) {
+            // Row by row: what one keeps, the next one may want.
+            if (Low == 0 && l == lowest) each_row([&](int64_t i) CENOTE_INLINE { all[i] = part[i]; });
+            const bool wanted = l > lowest && k >> l & 1;
+            T* oldest = rings + place->oldest[0];  // and those of the other rows, for m is a multiple of four
+            each_row([&](int64_t i) CENOTE_INLINE {
+                if (wanted) all[i] = C::combine(read(rings + place->from[i]), all[i]);
+                const Reg older = read(oldest + i * wide);
+                store(oldest + i * wide, part[i].v);
+                part[i] = C::combine(older, part[i]);
+            });
+        }
+        each_row([&](int64_t i) CENOTE_INLINE {
+            if (top == lowest) return store(out + at + i * pitch, part[i].v);
+            T* oldest = rings + place->oldest[i];
+            store(out + at + i * pitch, C::combine(read(oldest), all[i]).v);
+            store(oldest, part[i].v);
+        });
+    }
+
+    // Vectors of columns, from element `at` of the rows on, to `out`. Two are a line of the cache: rows that are a
+    // power of two apart would be read again for the second.
+    template <int Low, int Vectors>
+    CENOTE_ONCE void columns(const T* const* x, T* out, int64_t rows, int64_t at) const {
+        constexpr int64_t wide = Lane<T, kVectorBytes>::count;
+        const SumWalk walk = *this;  // which no store can change
         const Place* place = places;
-        x += at;
-        for (int64_t r = 0; r < rows; ++r, x += pitch) {
-            Reg part[N], all[N];
-            each_vector([&](int64_t v) CENOTE_INLINE { all[v] = part[v] = read(x, v); });
-            for (int l = 0; l < top; ++l, ++place) {
-                if (l == lowest) each_vector([&](int64_t v) CENOTE_INLINE { all[v] = part[v]; });
-                if (l > lowest && bits >> l & 1) {
-                    const T* from = rings + place->from * wide;
-                    each_vector([&](int64_t v) CENOTE_INLINE { all[v] = C::combine(read(from, v), all[v]); });
-                }
-                T* oldest = rings + place->oldest * wide;
-                each_vector([&](int64_t v) CENOTE_INLINE {
-                    const Reg older = read(oldest, v);
-                    store(oldest + v * L::count, part[v].v);
-                    part[v] = C::combine(older, part[v]);
-                });
-            }
-            if (top == lowest) {
-                each_vector([&](int64_t v) CENOTE_INLINE { store(x + v * L::count, part[v].v); });
-            } else {
-                T* oldest = rings + place->oldest * wide;
-                each_vector([&](int64_t v) CENOTE_INLINE {
-                    store(x + v * L::count, C::combine(read(oldest, v), all[v]).v);
-                    store(oldest + v * L::count, part[v].v);
-                });
-            }
-            ++place;
+        for (int64_t r = 0; r < rows; r += kTogether, out += kTogether * walk.pitch, place += walk.levels - 2) {
+            for (int64_t v = 0; v < Vectors; ++v)
+                walk.template four_rows<Low>(x + r, at + v * wide, out, walk.ring + (at + v * wide) * walk.held, place);
         }
     }
 
-    // The next rows of cells, up to kStepRows of them `pitch` apart, each turned into the sums of the k rows that end
-    // there.
-    void next(T* x, int64_t rows) {
-        for (int64_t r = 0; r < rows; ++r, ++row)
-            for (int l = 0; l < levels; ++l) {
+    // Up to kStepRows more rows of cells, and to `out`, `pitch` apart, the sums of the k rows that end there. Fewer
+    // than a step are the last ones, and there are as many as a multiple of four to read.
+    void next(const T* const* x, T* out, int64_t rows) {
+        constexpr int64_t wide = Lane<T, kVectorBytes>::count;
+        Place* place = places;
+        for (int64_t r = 0; r < rows; r += kTogether, row += kTogether)
+            for (int l = 2; l < levels; ++l, ++place) {
                 const int64_t back = k & ((int64_t{1} << l) - 1), m = most(size[l], 1);
-                places[r * levels + l] = {start[l] + row % m, start[l] + (row + m - back % m) % m};
+                for (int64_t i = 0; i < kTogether; ++i) {
+                    place->oldest[i] = (start[l] + (row + i) % m) * wide;
+                    place->from[i] = (start[l] + (row + i + m - back % m) % m) * wide;
+                }
             }
+        switch (k % 4) {
+            case 0: return all_columns<0>(x, out, rows);
+            case 1: return all_columns<1>(x, out, rows);
+            case 2: return all_columns<2>(x, out, rows);
+            default: return all_columns<3>(x, out, rows);
+        }
+    }
+
+    template <int Low>
+    void all_columns(const T* const* x, T* out, int64_t rows) const {
         constexpr int64_t wide = Lane<T, kVectorBytes>::count;
         int64_t i = 0;
-        for (; i + wide * kStepVectors <= n; i += wide * kStepVectors) columns<kStepVectors>(x, rows, i);
-        for (; i < n; i += wide) columns<1>(x, rows, i);
-    }
-};
-
-// What is fetched while a row is summed up: cells and the place of results that come later.
-struct Later {
-    const char *cells, *results;
-};
-
-// Sums along a row: those of m = 1, 4, 16, … cells from each cell on, and then of each window the parts that make up k,
-// written to the base of 4. The tree is that of windows_by_doubling.
-template <class C>
-struct SumAlong {
-    using T = typename C::T;
-    struct Part {
-        const T* from;
-        int64_t step;
-        int count;  // of sums side by side, `step` apart
-    };
-    int64_t k, unit, n;
-    T* sums[kRingLevels];
-
-    SumAlong(int64_t window, int64_t lanes, int64_t results, Arena* arena) : k(window), unit(lanes), n(results) {
-        int level = 1;
-        for (int64_t m = 4; 2 * m <= k; m *= 4) sums[level++] = take<T>(arena, n + (k - m) * unit);
-    }
-
-    template <class L, int N, class F>
-    CENOTE_INLINE void gather(const Part* parts, int count, T* out, int64_t i, F finish) const {
-        using Reg = RegOf<C, typename L::V>;
-        Reg all[N];
-        Part part = parts[0];
-        const auto at = [&](int64_t t, int64_t v) CENOTE_INLINE {
-            return C::fresh(load<typename L::V>(part.from + i + t * part.step + v * L::count));
-        };
-        const auto two = [&](int64_t t, int64_t v) CENOTE_INLINE { return C::combine(at(t, v), at(t + 1, v)); };
-        const auto join = [&](auto f) CENOTE_INLINE { each<N>(0, [&](int64_t v) CENOTE_INLINE { all[v] = f(v); }); };
-        switch (part.count) {
-            case 1: join([&](int64_t v) CENOTE_INLINE { return at(0, v); }); break;
-            case 2: join([&](int64_t v) CENOTE_INLINE { return two(0, v); }); break;
-            case 3: join([&](int64_t v) CENOTE_INLINE { return C::combine(two(0, v), at(2, v)); }); break;
-            default: join([&](int64_t v) CENOTE_INLINE { return C::combine(two(0, v), two(2, v)); });
-        }
-        for (int p = 1; p < count; ++p) {
-            part = parts[p];
-            switch (part.count) {
-                case 1: join([&](int64_t v) CENOTE_INLINE { return C::combine(at(0, v), all[v]); }); break;
-                case 2: join([&](int64_t v) CENOTE_INLINE { return C::combine(two(0, v), all[v]); }); break;
-                case 3:
-                    join([&](int64_t v) CENOTE_INLINE { return C::combine(two(0, v), C::combine(at(2, v), all[v])); });
-                    break;
-                default:
-                    join([&](int64_t v) CENOTE_INLINE { return C::combine(C::combine(two(0, v), two(2, v)), all[v]); });
-            }
-        }
-        each<N>(0, [&](int64_t v) CENOTE_INLINE { store(out + i + v * L::count, finish(all[v].v)); });
-    }
-
-    // The windows of a row of cells, each to finish(its total).
-    template <class F>
-    CENOTE_ONCE void row(const T* cells, T* out, const Later& later, F finish) const {
-        using L = Lane<T, kVectorBytes>;
-        constexpr int together = 4;
-        constexpr int64_t size = sizeof(T), wide = L::count;
-        Part parts[2 * kRingLevels];
-        int count = 0, level = 0;
-        const T* from = cells;
-        for (int64_t m = 1;; m *= 4, ++level) {
-            const int64_t rest = k / m;
-            if (rest % 4) parts[count++] = {from + rest / 4 * 4 * m * unit, m * unit, static_cast<int>(rest % 4)};
-            if (rest < 4) break;
-            if (rest < 8) {
-                parts[count++] = {from, m * unit, 4};
-                break;
-            }
-            fourfold(sums[level + 1], from, m * unit, n + (k - 4 * m) * unit, later);
-            from = sums[level + 1];
-        }
-        int64_t i = 0;
-        for (; i + together * wide <= n; i += together * wide) {
-            for (int64_t line = 0; line < together * kVectorBytes; line += 64)
-                __builtin_prefetch(later.results + i * size + line, 1);
-            gather<L, together>(parts, count, out, i, finish);
-        }
-        for (; i + wide <= n; i += wide) gather<L, 1>(parts, count, out, i, finish);
-        if (n >= wide && i < n) return gather<L, 1>(parts, count, out, n - wide, finish);
-        for (; i < n; ++i) gather<Lane<T, 0>, 1>(parts, count, out, i, finish);
-    }
-
-    CENOTE_ONCE static void fourfold(T* out, const T* from, int64_t step, int64_t n, const Later& later) {
-        const char* cells = later.cells;
-        for_lanes_apart<T>(n, [&](auto lane, int64_t i) {
-            using V = typename decltype(lane)::V;
-            const auto at = [&](int64_t t) { return C::fresh(load<V>(from + i + t * step)); };
-            __builtin_prefetch(cells + i * static_cast<int64_t>(sizeof(T)));
-            store(out + i, C::combine(C::combine(at(0), at(1)), C::combine(at(2), at(3))).v);
-        });
+        for (; i + 2 * wide <= n; i += 2 * wide) columns<Low, 2>(x, out, rows, i);
+        for (; i + wide <= n; i += wide) columns<Low, 1>(x, out, rows, i);
+        if (i == n) return;
+        const T* tails[kStepRows];
+        for (int64_t r = 0; r < kStepRows; ++r) tails[r] = out + r * pitch;
+        columns<Low, 1>(tails, out, rows, i);
     }
 };
 
@@ -240,18 +177,24 @@ void sum_strip(const Job& job, int64_t task, Arena* arena) {
     const int64_t k = job.axis[0].k, all = b.count[0] + k - 1, n = b.count[1] * b.lanes;
     SumWalk<C> walk(k, rows.n, arena);
     StripDivision<R> divisors(job, b, arena);
-    T* cells = take<T>(arena, kStepRows * walk.pitch);
+    T* cells = take<T>(arena, kStepRows * walk.pitch + SumAlong<C>::behind());
     const SumAlong<C> along(job.axis[1].k, b.lanes, n, arena);
     T* line = same ? nullptr : take<T>(arena, n);
-    for (int64_t r = 0; r < least(kStepRows, all); ++r) rows.lay(r, cells + r * walk.pitch, T{0});
+    const T* given[kStepRows];
+    const auto give = [&](int64_t r) {
+        T* to = cells + r % kStepRows * walk.pitch;
+        given[r % kStepRows] = rows.give(r, to, T{0});
+    };
+    for (int64_t r = 0; r < kStepRows; ++r) given[r] = cells + r * walk.pitch;
+    for (int64_t r = 0; r < least(kStepRows, all); ++r) give(r);
     for (int64_t from = 0; from < all; from += kStepRows) {
         const int64_t count = least(kStepRows, all - from);
-        walk.next(cells, count);
+        walk.next(given, cells, count);
         for (int64_t r = 0; r < count; ++r) {
             T* totals = cells + r * walk.pitch;
             if (const int64_t j = from + r - k + 1; j >= 0) {
                 R* to = results.row(j);
-                const Later later{rows.at(from + kStepRows + r + 1), results.at(j + 1)};
+                const Later later{rows.at(from + kStepRows + r), results.at(j + 1)};
                 if constexpr (same && Limits<R>::has_nan) {
                     double by;
                     const bool at_once = divisors.at_once(j, by);
@@ -261,7 +204,7 @@ void sum_strip(const Job& job, int64_t task, Arena* arena) {
                     else if (by == 1)
                         along.row(totals, to, later, [](auto v) CENOTE_INLINE { return quiet<R>(v); });
                     else
-                        along.row(totals, to, later, [&](auto v) CENOTE_INLINE { return divide(v); });
+                        along.row(totals, to, later, [divide](auto v) CENOTE_INLINE { return divide(v); });
                     if (!at_once) divisors.finish(j, to);
                 } else {
                     T* joined = line;
@@ -275,7 +218,7 @@ void sum_strip(const Job& job, int64_t task, Arena* arena) {
                 results.wrote(j);
             }
             // Its place is free for a row of the next step: cells come from memory while others are summed up.
-            if (from + kStepRows + r < all) rows.lay(from + kStepRows + r, totals, T{0});
+            if (from + kStepRows + r < all) give(from + kStepRows + r);
         }
     }
 }
