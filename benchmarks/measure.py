@@ -28,8 +28,7 @@ Work = Callable[[], Any]
 STAT = Path("/proc/stat")
 PAUSE = 0.003  # seconds: spinning threads give up before
 SAMPLE = 0.0005  # calls shorter than this are timed many at a time
-TURN = 0.03  # a turn takes about as long, or one call
-MOST = 8  # samples in a turn
+TURN = 0.03  # a turn takes about as long, or one call: a CPU that has slept is not at its speed within the first 5 ms
 
 
 def seconds(work: Work, calls: int) -> float:
@@ -51,7 +50,7 @@ def measure(candidates: dict[str, Work], rounds: int, budget: float) -> dict[str
         work()
         once = seconds(work, 1)
         calls[name] = max(1, math.ceil(SAMPLE / once))
-        samples[name] = max(1, min(MOST, int(TURN / once)))
+        samples[name] = max(1, int(TURN / (calls[name] * once)))
     gc.collect()
     gc.disable()
     try:
