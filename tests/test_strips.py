@@ -61,12 +61,30 @@ def test_windows_around_where_strips_take_over(name: str, how: float) -> None:
 
 @pytest.mark.parametrize(("name", "how"), [HOWS[0], HOWS[2], HOWS[5], HOWS[6]])
 def test_rows_longer_than_a_strip(name: str, how: float) -> None:
-    for n in (1023, 1024, 1025, 2050):
-        shape = (2, 4, n + 2)
-        check(name, how, cells(shape, how, name), parse_window((2, 3), 1, (1, 0)).on(shape))
-    for lanes in (512, 1024, 1040):
-        shape = (4, 5, lanes)
-        check(name, how, cells(shape, how, name), parse_window((2, 3), 1, (0, 1), 1, False, (0, 1)).on(shape))
+    for n, k in itertools.product((2047, 2048, 2049, 4098), (2, 3)):
+        shape = (2, 5, n + 2)
+        check(name, how, cells(shape, how, name), parse_window((k, 3), 1, (1, 0)).on(shape))
+    for lanes, k in itertools.product((1024, 2048, 2064), (2, 3)):
+        shape = (5, 5, lanes)
+        check(name, how, cells(shape, how, name), parse_window((k, 3), 1, (0, 1), 1, False, (0, 1)).on(shape))
+
+
+@pytest.mark.parametrize(("name", "how"), HOWS)
+def test_two_rows_at_a_time(name: str, how: float) -> None:
+    """Rows of windows that make pairs, one too many or none; rows of cells that end with a vector, before and after it;
+    windows that are cut, with one cell and without."""
+    for i, (rows, n) in enumerate(itertools.product((1, 2, 3, 4, 7), (7, 8, 9, 15, 16, 17, 32))):
+        k = 2 + i % 2
+        along = [(0, 0), (1, 1), (k - 1, k - 1), (0, k), (k, 0)][i % 5]
+        shape = (2, rows + k - 1, n)
+        check(name, how, cells(shape, how, name, i), parse_window((k, k), 1, ((i % 3, i % 4), along)).on(shape))
+    for i, (rows, lanes) in enumerate(itertools.product((1, 2, 5), (15, 16, 17, 24))):
+        deep = (rows + 2, 5, lanes)
+        geometry = parse_window((3, 3), 1, (i % 2, i % 4), 1, False, (0, 1)).on(deep)
+        check(name, how, cells(deep, how, name, i), geometry)
+    for d in (11, 12, 13):  # cells of 12 columns: windows further apart than that may have none in their middle
+        geometry = parse_window((2, 2), 1, (0, 13), (1, d)).on((5, 12))
+        check(name, how, cells((5, 12), how, name, d), geometry)
 
 
 @pytest.mark.parametrize(("name", "how"), [HOWS[0], HOWS[2], HOWS[5], HOWS[6]])

@@ -176,3 +176,22 @@ def test_norms_with_cells_that_are_not_moderate(name: str, how: float) -> None:
         for i, row in enumerate(rows):
             x[row, i % 21] = value
         check_norm(name, how, x, (9, 10))
+
+
+@pytest.mark.parametrize("beta", [4.0, -4.0])
+def test_smooth_maxima_next_to_the_largest_cell(beta: float) -> None:
+    """A logarithm lies above all cells, or, from some row on, is held to the largest one of its window: from the first
+    row, the last, the one where a step begins; in the rows of one cell, or in all that follow."""
+    rng = np.random.default_rng(2)
+    for row in (0, 1, 7, 8, 15, 16, 17, 23, 24, 31, 32, 40, 47):
+        for after in (row + 1, 48):
+            x = (rng.standard_normal((48, 35)) * 0.1).astype("f")
+            tall = rng.random(x.shape) < 0.02
+            tall[:row] = tall[after:] = False
+            tall[row, 17] = True
+            x = np.where(tall, np.float32(np.sign(beta)) * rng.uniform(2, 9, x.shape).astype("f"), x)
+            check_norm("smooth", beta, x, (9, 9))
+    check_norm("smooth", beta, np.zeros((30, 40), "f"), (9, 9), (8, 8))
+    x = np.full((30, 40), -9 * np.sign(beta), "f")  # one cell is all that counts: results are equal to it
+    x[14, 20] = 9 * np.sign(beta)
+    check_norm("smooth", beta, x, (9, 9), (1, 0))

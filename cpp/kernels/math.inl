@@ -164,14 +164,14 @@ CENOTE_INLINE inline V cube_root(V v) {
     return multiply_add(V(root * (2.0f / 3)), multiply_add(V(-root), y, splat<V>(1.0f)), root);
 }
 
-// 2^(x·(base + rest)) for exponents of at most 60 in size. The product's error is that of `rest`, a fused one has none
-// of its own. The polynomial is off by 2e-9 and exact at 0.
+// 2^(x·base) for exponents of at most 60 in size. A fused product has no error of its own. The polynomial is off by
+// 2e-9 and exact at 0.
 template <class V>
-CENOTE_INLINE inline V power_single(V x, float base, float rest) {
+CENOTE_INLINE inline V power_single(V x, float base) {
     using W = typename Beside<V, uint32_t>::type;
     const V high = splat<V>(base);
     const V shifted = multiply_add(x, high, splat<V>(12582912.0f));  // 1.5·2^23: the whole number is in the low bits
-    const V r = multiply_add(x, splat<V>(rest), multiply_add(x, high, V(12582912.0f - shifted)));
+    const V r = multiply_add(x, high, V(12582912.0f - shifted));
     // By pairs: a chain half as long, for two products more.
     const V square = r * r;
     const V low = multiply_add(r, splat<V>(0.6931472f), splat<V>(1.0f));

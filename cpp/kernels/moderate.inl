@@ -13,9 +13,9 @@ struct Norm {
     bool logarithm, lowest;  // lowest: β < 0, where results are never above the smallest cell
     bool alone;              // windows of one cell, which is its own smooth maximum
     int power;
-    float base, base_rest;  // β·log2(e)
-    LogScale inverse;       // 1 over it
-    int32_t most;           // the bits of the largest |x| that is moderate, of a smooth maximum
+    float base;        // β·log2(e)
+    LogScale inverse;  // 1 over it
+    int32_t most;      // the bits of the largest |x| that is moderate, of a smooth maximum
 };
 
 inline Norm norm_of(const Job& job) {
@@ -25,11 +25,12 @@ inline Norm norm_of(const Job& job) {
         norm.power = static_cast<int>(job.power);
         return norm;
     }
-    const double base = job.beta * kLog2E, inverse = 1.0 / base;
+    // Rounded, and then the inverse of that: a smooth maximum for a β that is off by 3e-8 of it, which changes it by
+    // 3e-8·log(cells)/β at most, and a product less for each cell.
+    norm.base = static_cast<float>(job.beta * kLog2E);
+    const double inverse = 1.0 / norm.base;
     norm.lowest = job.beta < 0;
     norm.alone = job.window_cells == 1;
-    norm.base = static_cast<float>(base);
-    norm.base_rest = static_cast<float>(base - norm.base);
     const float scale = static_cast<float>(inverse);
     norm.inverse = {scale, static_cast<float>(inverse - scale), static_cast<float>(inverse * 2.88539129),
                     static_cast<float>(inverse * 0.96147067), static_cast<float>(inverse * 0.59897855)};
@@ -68,10 +69,11 @@ CENOTE_INLINE inline V powered(V size, int power) {
 }
 
 // A total to a result; never beyond the extreme cell of the window, `top`, where powers do not see to that themselves.
-template <bool Lowest, class V>
+// Empty: there may be no cell.
+template <bool Lowest, bool Empty = true, class V>
 CENOTE_INLINE inline V finished_log(const Norm& norm, V total, V top) {
-    const V log = log_single(total, norm.inverse);
-    const V y = total > 0.0f ? log : splat<V>(Lowest ? __builtin_inff() : -__builtin_inff());
+    V y = log_single(total, norm.inverse);
+    if constexpr (Empty) y = total > 0.0f ? y : splat<V>(Lowest ? __builtin_inff() : -__builtin_inff());
     return (Lowest ? top < y : top > y) ? top : y;  // in the order of an instruction
 }
 template <class V>

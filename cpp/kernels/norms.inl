@@ -48,9 +48,9 @@ struct ToppedSum {
     template <class V>
     static Reg<V> fresh(V cell) {
         if constexpr (Power == 0) {
-            constexpr float base = static_cast<float>(kLog2E), rest = static_cast<float>(kLog2E - base);
             constexpr float most = static_cast<float>(kSingleExponent);
-            return {power_single(cell, base, rest), cell, wild_exponent(cell, __builtin_bit_cast(int32_t, most))};
+            return {power_single(cell, static_cast<float>(kLog2E)), cell,
+                    wild_exponent(cell, __builtin_bit_cast(int32_t, most))};
         } else {
             const auto power = PowerSum<Power>::fresh(cell);
             return {power.v, to_float<V>(to_bits(cell) & 0x7fffffffu), power.w};
