@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from jax_oracle import ask_script
 
 FUNCTIONS = ("avg_pool", "max_pool", "min_pool", "pool")
 # What a reducer is called here and there.
@@ -64,14 +64,7 @@ def cotangent(seed: int, shape: tuple[int, ...]) -> Any:
 
 def ask(questions: Sequence[Question]) -> tuple[list[Answer], dict[str, str]]:
     """The answers, and the signatures of the functions."""
-    done = subprocess.run(
-        [sys.executable, __file__],
-        input=pickle.dumps(questions),
-        stdout=subprocess.PIPE,
-        check=True,
-        env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"},
-    )
-    answers, signatures = pickle.loads(done.stdout)
+    answers, signatures = ask_script(__file__, questions)
     return answers, signatures
 
 

@@ -35,16 +35,21 @@ class Question:
         return f"{self.x.shape} {self.w.shape} {self.stride} {self.padding} {self.dilation} {self.groups} {self.first}"
 
 
-def ask(questions: Sequence[Question]) -> list[tuple[Any, ...]]:
-    """(y, dx of the vjp, dw of the vjp, dy of the jvp) for each."""
+def ask_script(path: str, questions: Sequence[Any]) -> Any:
+    """What a script that reads pickled questions answers, in a process that is fit for JAX."""
     done = subprocess.run(
-        [sys.executable, __file__],
+        [sys.executable, path],
         input=pickle.dumps(questions),
         stdout=subprocess.PIPE,
         check=True,
         env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"},
     )
-    answers: list[tuple[Any, ...]] = pickle.loads(done.stdout)
+    return pickle.loads(done.stdout)
+
+
+def ask(questions: Sequence[Question]) -> list[tuple[Any, ...]]:
+    """(y, dx of the vjp, dw of the vjp, dy of the jvp) for each."""
+    answers: list[tuple[Any, ...]] = ask_script(__file__, questions)
     return answers
 
 

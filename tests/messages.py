@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import cenote as cn
 
 
 def read_table(name: str) -> dict[str, str]:
@@ -40,3 +45,29 @@ def places(failure: BaseException | None) -> Iterator[tuple[str, int]]:
         if trace is not None:
             yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
         failure = failure.__context__
+
+
+def check_names(table: Mapping[str, str], verbs: str) -> None:
+    """Each message names its call and an argument of it."""
+    for call, expected in table.items():
+        function = call.partition("(")[0]
+        _, named, cause = expected.split(": ", 2)
+        assert named == function
+        arguments = "|".join(cn.__dict__[function].__wrapped__.__code__.co_varnames)
+        assert re.match(rf"({arguments})(=| ({verbs}) )", cause), expected
+
+
+def unreached(module: str, table: Mapping[str, str], names: Mapping[str, Any]) -> list[int]:
+    """The lines of a module that raise what no call of the table meets. None raises but the internal kinds."""
+    reached = {place for call in table for place in places(failure_of(call, names))}
+    path = Path(str(importlib.import_module(module).__file__))
+    source = path.read_text(encoding="utf-8")
+    raises = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Raise)]
+    assert raises
+    missing = []
+    for found in raises:
+        lines = range(found.lineno, (found.end_lineno or found.lineno) + 1)
+        if not any((str(path), line) in reached for line in lines):
+            missing.append(found.lineno)
+        assert re.match(r" *raise (BadValue|BadType)\(", source.splitlines()[found.lineno - 1])
+    return missing

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from numpy.typing import NDArray
 from onnx import helper
 
@@ -41,6 +42,15 @@ class Case:
 
 def operators_of(model: onnx.ModelProto) -> set[str]:
     return {node.op_type for node in model.graph.node}
+
+
+def listed(suite: Mapping[str, tuple[str, tuple[str, ...]]]) -> list[Any]:
+    """The module, operator and name of every case of a suite, as parameters of a test."""
+    return [
+        pytest.param(module, operator, f"test_{name}", id=f"test_{name}")
+        for module, (operator, names) in suite.items()
+        for name in names
+    ]
 
 
 @functools.cache

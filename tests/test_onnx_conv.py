@@ -13,7 +13,7 @@ import pytest
 from onnx import helper
 
 import cenote as cn
-from onnx_cases import Array, Attributes, Case, Operator, node_cases, run_graph, stored_cases
+from onnx_cases import Array, Attributes, Case, Operator, listed, node_cases, run_graph, stored_cases
 
 NODE_SUITE: dict[str, tuple[str, tuple[str, ...]]] = {
     "conv": (
@@ -150,14 +150,7 @@ def check(case: Case) -> None:
 # ------------------------------------------------------------------------------------------------- the cases
 
 
-@pytest.mark.parametrize(
-    ("module", "operator", "name"),
-    [
-        pytest.param(module, operator, f"test_{name}", id=f"test_{name}")
-        for module, (operator, names) in NODE_SUITE.items()
-        for name in names
-    ],
-)
+@pytest.mark.parametrize(("module", "operator", "name"), listed(NODE_SUITE))
 def test_node(module: str, operator: str, name: str) -> None:
     check(node_cases(module, operator)[name])
 

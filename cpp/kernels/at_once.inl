@@ -270,19 +270,12 @@ void valid_sum_at_once(const Job& job, int64_t task, Arena*) {
                 row_at_once<C, T, A>(
                     line, first, nest, [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
                         using L = decltype(lane);
-                        using V = typename L::V;
-                        const V valid = as_number<V>(joined.w);
-                        V result = joined.v;
-                        if (divisions.by_count) {
-                            T padded = more;
-                            if constexpr (A::k != 0 && L::count == 1)  // perhaps one that is cut along the row
-                                padded = static_cast<T>(counted * divisions.counted(last, line.j0 + i) -
-                                                        there * real(last, line.j0 + i));
-                            result = result / (valid + padded);
-                        } else {
-                            result = divisions.whole(result);
-                        }
-                        store(out + i + r * nest.y_step, quiet<T>(valid > T{0} ? result : splat<V>(Limits<T>::nan)));
+                        T padded = more;
+                        if constexpr (A::k != 0 && L::count == 1)  // perhaps one that is cut along the row
+                            padded = static_cast<T>(counted * divisions.counted(last, line.j0 + i) -
+                                                    there * real(last, line.j0 + i));
+                        store(out + i + r * nest.y_step,
+                              divide_valid<T>(joined.v, joined.w, divisions.by_count, padded, divisions.whole));
                     });
             },
             [&](const int64_t*, int64_t y) {

@@ -57,8 +57,6 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "slide_sums.inl"
 
-#include "slide_valid.inl"
-
 #include "give_back.inl"
 
 #include "repeat.inl"
@@ -79,7 +77,6 @@ TaskFn find_small(const Job& job) {
         if (const TaskFn strips = norm_in_strips(job)) return strips;
     const TaskFn row_by_row = job.reduce == Reduce::max   ? sliding<true>(job)
                               : job.reduce == Reduce::min ? sliding<false>(job)
-                              : job.omit                  ? sliding_valid(job)
                                                           : sliding_sums(job);
     if (row_by_row) return row_by_row;
     if (!can_be_nested(job)) return nullptr;
