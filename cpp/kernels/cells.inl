@@ -44,17 +44,32 @@ inline void store_cell(Target<C> row, int64_t i, RegOf<C, V> r) {
     if constexpr (C::two_planes) store(row.w + i, r.w);
 }
 
-// The largest or smallest cell. The first of equal cells stays, with its own bits: of -0.0 and +0.0 too.
-template <class T_, bool Largest, bool Omit>
-struct Pick {
-    using T = T_;
-    using U = T_;
-    static constexpr bool two_planes = false, summed = false;
+// Cells for which it is all one which tap they are.
+struct Placeless {
+    template <class R>
+    static R tap(R r, int64_t) {
+        return r;
+    }
+};
 
+// Those that are numbers, as they come from memory.
+struct OneNumber : Placeless {
     template <class V>
     struct Reg {
         V v;
     };
+    template <class V>
+    static Reg<V> fresh(V v) {
+        return {v};
+    }
+};
+
+// The largest or smallest cell. The first of equal cells stays, with its own bits: of -0.0 and +0.0 too.
+template <class T_, bool Largest, bool Omit>
+struct Pick : OneNumber {
+    using T = T_;
+    using U = T_;
+    static constexpr bool two_planes = false, summed = false, omit = Omit;
 
     // x if the cell a stays before the later cell b, otherwise y.
     template <class V, class X>
@@ -69,22 +84,25 @@ struct Pick {
     }
 
     template <class V>
-    static Reg<V> fresh(V v) {
-        return {v};
-    }
-    template <class V>
-    static Reg<V> tap(Reg<V> r, int64_t) {
-        return r;
-    }
-    template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
-        if constexpr (Limits<T>::has_nan) {
+        if constexpr (Limits<T>::has_nan && Omit) {  // as choose() does, with an instruction for the larger one
+            const V top = kept_apart((Largest ? b.v > a.v : b.v < a.v) ? b.v : a.v);
+            return {a.v == a.v ? top : b.v};
+        } else if constexpr (Limits<T>::has_nan) {
             return {choose(a.v, b.v, a.v, b.v)};
         } else if constexpr (Largest) {  // written so that GCC sees that there is an instruction for it
             return {b.v > a.v ? b.v : a.v};
         } else {
             return {b.v < a.v ? b.v : a.v};
         }
+    }
+    // What is written: where all cells are left out, the NaN that stands for none, and not one of theirs.
+    template <class V>
+    static V result(V v) {
+        if constexpr (Omit)
+            return quiet<T>(v);
+        else
+            return v;
     }
     static constexpr T absent() {
         if constexpr (Limits<T>::has_nan && Omit) return Limits<T>::nan;
@@ -133,24 +151,11 @@ struct PickAt {
 };
 
 template <class T_>
-struct Sum {
+struct Sum : OneNumber {
     using T = T_;
     using U = T_;
     static constexpr bool two_planes = false, summed = true;
 
-    template <class V>
-    struct Reg {
-        V v;
-    };
-
-    template <class V>
-    static Reg<V> fresh(V v) {
-        return {v};
-    }
-    template <class V>
-    static Reg<V> tap(Reg<V> r, int64_t) {
-        return r;
-    }
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
         return {V(a.v + b.v)};
@@ -164,7 +169,7 @@ struct Sum {
 
 // A sum that leaves NaN out, and how many cells are in it.
 template <class T_>
-struct SumValid {
+struct SumValid : Placeless {
     using T = T_;
     using U = Unsigned<T_>;
     static constexpr bool two_planes = true, summed = true;
@@ -182,10 +187,6 @@ struct SumValid {
         return {v == v ? v : splat<V>(T{0}), v == v ? splat<W<V>>(U{1}) : splat<W<V>>(U{0})};
     }
     template <class V>
-    static Reg<V> tap(Reg<V> r, int64_t) {
-        return r;
-    }
-    template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
         return {V(a.v + b.v), W<V>(a.w + b.w)};
     }
@@ -198,7 +199,7 @@ struct SumValid {
 
 // A sum of v·16^w: as Sum<double>, to the bit, but with an exponent that cannot run out. w holds whole numbers;
 // the base is 16 so that the exponent of exp(t) is finite for every finite t.
-struct WideSum {
+struct WideSum : Placeless {
     using T = double;
     using U = double;
     static constexpr bool two_planes = true, summed = true;
@@ -212,10 +213,6 @@ struct WideSum {
     template <class V>
     static Reg<V> fresh(V v) {
         return {v, V{}};
-    }
-    template <class V>
-    static Reg<V> tap(Reg<V> r, int64_t) {
-        return r;
     }
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
