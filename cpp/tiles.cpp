@@ -67,6 +67,8 @@ bool join_planes(Job& job, int64_t& batch) {
         if (job.axis[q].spread_stride) return false;
         size *= most(job.axis[q].n, job.axis[q].o);
         if (size > kPlanes / 2) return false;
+        job.tile[q] = job.axis[q].o;
+        job.tiles[q] = 1;
     }
     job.lane_tile = job.lanes;
     if (level_in_use().find_small(job)) return false;  // which goes from plane to plane as quickly

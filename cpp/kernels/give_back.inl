@@ -1,12 +1,11 @@
 // The way back from small windows, seen from the cells: each is written once, with the values of the windows that it
 // has won, and nothing has to be zeroed or added to in memory.
 
-// The windows that see a cell: one or two along each axis, the last one of which is `last`.
+// The windows that see a cell along an axis, the last one of which is `last`; without dilation.
 struct Seen {
     int64_t last, count;
 };
 
-// Without dilation, and with a window of at most two strides.
 inline Seen windows_of_cell(const Axis& a, int64_t cell) {
     const auto strides = [&](int64_t n) { return a.s == 2 ? n >> 1 : n / a.s; };  // a division costs as much as a row
     const int64_t at = cell + a.low;
@@ -177,11 +176,14 @@ inline void give_cells(T* cells, const Job& job, const Giving<T>& rows, int64_t 
 
 inline bool can_give_back(const Job& job) {
     if (!job.direct || job.report != Report::offset8 || job.rank > 3) return false;
+    const Axis& last = job.axis[job.rank - 1];
+    int64_t givers = 1;
     for (int q = 0; q < job.rank; ++q) {
         const Axis& a = job.axis[q];
-        if (a.starts || a.d != 1 || a.k > 2 * a.s) return false;
+        if (a.starts || a.d != 1) return false;
+        if (q < row_depth(job)) givers *= ceil_div(a.k, a.s);
+        if (givers > kGivers) return false;
     }
-    const Axis& last = job.axis[job.rank - 1];
     if (rows_are_lanes(job)) return job.lanes * size_of(job.work) >= 64;
     return last.s == 2 && (last.k == 2 || last.k == 3);
 }

@@ -48,40 +48,6 @@ struct Pair {
     Span first, second, both;
 };
 
-// Three taps of windows two apart, in one go: a second one over the same cells, an element off, would wait for the
-// stores of the first (196 µs against 120 for 16×112×112). Windows begin … end-1 have both of their first two cells.
-template <class T>
-inline void add_where_3(T* cells, const T* value, const Unsigned<T>* winner, const int64_t* ids, Span windows,
-                        int64_t count, Span there) {
-    using U = Unsigned<T>;
-    using V = typename Lane<T, kVectorBytes>::V;
-    using W = typename Beside<V, U>::type;
-    constexpr int wide = Lane<T, kVectorBytes>::count;
-    const U a = static_cast<U>(ids[0]), b = static_cast<U>(ids[1]), c = static_cast<U>(ids[2]);
-    // The last cells of windows whose next one is not among them.
-    for (int64_t j = most(windows.end, 1) - 1; j < count; ++j)
-        if (2 * j + 2 >= there.begin && 2 * j + 2 < there.end && winner[j] == c) cells[2 * j + 2] += value[j];
-    const auto one = [&](int64_t j) {  // the window's first two cells, the first of which is the last of the one before
-        if (j > 0 && winner[j - 1] == c) cells[2 * j] += value[j - 1];
-        if (winner[j] == a) cells[2 * j] += value[j];
-        if (winner[j] == b) cells[2 * j + 1] += value[j];
-    };
-    int64_t j = windows.begin;
-    if (j == 0 && j < windows.end) one(j++);
-    for (; j + wide <= windows.end; j += wide) {
-        const V v = load<V>(value + j), earlier = load<V>(value + j - 1);
-        const W w = load<W>(winner + j), before = load<W>(winner + j - 1);
-        V low, high, low_before, high_before;
-        const typename MakeSeq<wide>::type order{};
-        interleave(V(before == splat<W>(c) ? earlier : V{}), V{}, low_before, high_before, order);
-        interleave(V(w == splat<W>(a) ? v : V{}), V(w == splat<W>(b) ? v : V{}), low, high, order);
-        T* to = cells + 2 * j;
-        store(to, (load<V>(to) + low_before) + low);
-        store(to + wide, (load<V>(to + wide) + high_before) + high);
-    }
-    for (; j < windows.end; ++j) one(j);
-}
-
 template <class T>
 struct Scattering {
     const Job& job;
@@ -133,11 +99,7 @@ inline void scatter_row(const Scattering<T>& s, T* cells, const T* value, int64_
         }
         return;
     }
-    if (a.k == 3) {
-        const int64_t ids[] = {id, id + weight, id + 2 * weight};
-        add_where_3(cells - a.low, value, s.winners, ids, s.pairs[0].both, a.o, {a.low, a.n + a.low});
-    }
-    for (int64_t t = a.k == 3 ? 0 : (a.k - 1) / 2 * 2; t >= 0; t -= 2) {  // s = 2, d = 1
+    for (int64_t t = (a.k - 1) / 2 * 2; t >= 0; t -= 2) {  // s = 2, d = 1
         const Pair& pair = s.pairs[t];
         const auto alone = [&](Span all, int64_t tap) {  // at the ends, where one of the two is no cell
             for (int64_t j = all.begin; j < all.end; ++j) {
@@ -148,7 +110,6 @@ inline void scatter_row(const Scattering<T>& s, T* cells, const T* value, int64_
         };
         alone(pair.first, t);
         alone(pair.second, t + 1);
-        if (a.k == 3) return;
         const Span w = pair.both;
         add_where_2(cells + 2 * w.begin - a.low + t, value + w.begin, s.winners + w.begin, id + t * weight,
                     t + 1 < a.k ? id + (t + 1) * weight : -1, w.end - w.begin);

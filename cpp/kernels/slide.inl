@@ -142,38 +142,6 @@ CENOTE_ONCE void slide_rows(N& given, Slide<N>& state, const char* x, char* y, i
     look.keep(given);
 }
 
-// Element e of a row of results, which is one of window j, from its own cells; `rows` rows of them, the first one at x.
-template <class N>
-CENOTE_ONCE void slide_alone(N& numbers, const Slide<N>& slide, const Axis& a, int64_t j, const char* x, int64_t rows,
-                             int64_t e, char* y) {
-    using T = typename N::T;
-    using U = typename N::U;
-    const Span taps = real_taps(a, j);
-    typename N::Look look(numbers);
-    typename N::template Reg<T> all{};
-    U winner{};
-    bool first = true;
-    for (int64_t r = 0; r < rows; ++r)
-        for (int64_t t = taps.begin; t < taps.end; ++t) {
-            const T cell = load<T>(reinterpret_cast<const T*>(x + r * slide.x_step) + t * slide.apart);
-            look.at(cell);
-            if constexpr (N::placed) {
-                const U own =
-                    static_cast<U>(slide.row + static_cast<U>(r) * slide.row_step + static_cast<U>(t) * slide.tap);
-                winner = first ? own : N::C::choose(all.v, cell, winner, own);
-            }
-            all = first ? numbers.fresh(cell) : N::C::combine(all, numbers.fresh(cell));
-            first = false;
-        }
-    look.keep(numbers);
-    const T result = first ? numbers.none() : numbers.cell(all);
-    store(y, result);
-    if constexpr (N::placed) {
-        const bool nobody = first || (N::omit && result != result);
-        slide.told.rows[e] = nobody ? static_cast<U>(~U{0}) : static_cast<U>(winner + slide.along[e] - slide.own);
-    }
-}
-
 template <class N>
 void slide_tile(const Job& job, int64_t task, Arena* arena) {
     using T = typename N::T;
@@ -191,15 +159,15 @@ void slide_tile(const Job& job, int64_t task, Arena* arena) {
     const int64_t unit = b.lanes, n = b.count[last] * unit, y_stride = last ? job.y_stride[0] : n;
     const Rows* way = ways[a.k - 2];
     const Span whole = whole_windows(a, j0, b.count[last]), sound = whole_windows(up, up_j0, rows);
-    const bool together = n >= wide, cut = whole.begin > 0 || whole.end < b.count[last];
+    const bool cut = whole.begin > 0 || whole.end < b.count[last];
     N numbers(job);
     Slide<N> slide{};
     slide.apart = a.d * unit;
     slide.y_step = y_stride * size;
     slide.room = n + wide;
     const int64_t first = most(first_cell(a, j0), 0), places = (up.k - 1) * up.d + 1;
-    if (together) slide.held = take<T>(arena, places * slide.room);
-    if (together && cut) {
+    slide.held = take<T>(arena, places * slide.room);
+    if (cut) {
         const int64_t length = n + (a.k - 1) * slide.apart;
         slide.before = least(most(-first_cell(a, j0), 0) * unit, length);
         slide.inside = most(0, least((a.n - first) * unit, length - slide.before));
@@ -208,12 +176,12 @@ void slide_tile(const Job& job, int64_t task, Arena* arena) {
             for (int64_t i = 0; i < length; ++i) line[i] = numbers.none();
         }
     }
-    char* unused = reinterpret_cast<char*>(take<T>(arena, together ? n : 0));
+    char* unused = reinterpret_cast<char*>(take<T>(arena, n));
     int64_t most_rows = rows;
     const bool flat = job.report == Report::index;
     if constexpr (N::placed) {
         most_rows = most(kTold / n, 1);
-        if (together) slide.held_winners = take<U>(arena, places * slide.room);
+        slide.held_winners = take<U>(arena, places * slide.room);
         slide.told = {take<U>(arena, least(most_rows, rows) * n), goes_past_cache(job), nullptr, 0, 0};
         slide.tap = static_cast<U>(flat ? a.d * job.plane[last] : job.weight[last]);
         slide.told_step = n;
@@ -235,7 +203,7 @@ void slide_tile(const Job& job, int64_t task, Arena* arena) {
     }
     for (int64_t i = 0, next; i < rows; i = next) {
         // Rows of windows that lack no row of cells are gone through together.
-        const bool in_line = together && i >= sound.begin && i < sound.end;
+        const bool in_line = i >= sound.begin && i < sound.end;
         next = in_line ? least(sound.end, i + most_rows) : i + 1;
         const Span taps = real_taps(up, up_j0 + i);
         const int64_t count = taps.end - taps.begin, top = first_cell(up, up_j0 + i) + taps.begin * up.d;
@@ -249,7 +217,7 @@ void slide_tile(const Job& job, int64_t task, Arena* arena) {
             slide.row_step = static_cast<U>(flat ? (in_line ? 1 : up.d) * job.plane[0] : job.weight[0]);
             slide.told.expect(job, at, n, y_stride);
         }
-        if (together && count > 0) {
+        if (count > 0) {
             x += first * job.x_stride[last];
             const int64_t between = in_line ? up.d : 1, before = (count - 1) * between;
             if (!in_line || i == sound.begin) {  // otherwise the rows before are held already
@@ -266,9 +234,8 @@ void slide_tile(const Job& job, int64_t task, Arena* arena) {
             way[count - 1](numbers, slide, x + before * slide.x_step, y, n, next - i);
         } else {
             for (int64_t e = 0; e < n; ++e) {
-                const int64_t j = j0 + e / unit;
-                const char* cell = x + first_cell(a, j) * job.x_stride[last] + e % unit * size;
-                slide_alone(numbers, slide, a, j, cell, count, e, y + e * size);
+                store(reinterpret_cast<T*>(y) + e, numbers.none());
+                if constexpr (N::placed) slide.told.rows[e] = static_cast<U>(~U{0});
             }
         }
         if constexpr (N::placed) slide.told.tell(job, at, n, next - i, y_stride);
@@ -294,7 +261,9 @@ TaskFn sliding(const Job& job) {
         job.y_stride[last] != unit)
         return nullptr;
     const Axis &a = job.axis[last], &up = job.axis[0];
-    if (a.starts || a.s > 1 || a.k < 2 || a.k > kSlideTaps || a.o * unit * width < kVectorBytes) return nullptr;
+    // The last tile of a row, too, has a vector of results. Others are tiny, or a remnant of gigabytes.
+    const int64_t fewest = a.o - (job.tiles[last] - 1) * job.tile[last];
+    if (a.starts || a.s > 1 || a.k < 2 || a.k > kSlideTaps || fewest * unit * width < kVectorBytes) return nullptr;
     if (last && (up.starts || up.s > 1 || up.k > kSlideTaps || up.d > kSlideDilation)) return nullptr;
     // Of floats that tie the first one stays: the order of the axes must be that of the window.
     const bool in_order = job.pass[0] == last;

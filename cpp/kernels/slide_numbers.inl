@@ -57,13 +57,8 @@ struct Halves {
         template <class V>
         void at(V cell) {
             const V size = half_size(cell);
-            if constexpr (IsVector<V>::value) {
-                least = cell < least ? cell : least;
-                largest = size > largest ? size : largest;
-            } else {
-                least[0] = cell < least[0] ? cell : least[0];
-                largest[0] = size > largest[0] ? size : largest[0];
-            }
+            least = cell < least ? cell : least;
+            largest = size > largest ? size : largest;
         }
     };
 

@@ -203,62 +203,62 @@ inline bool goes_down_first(const Job& job) {
     return q < job.rank - 1 && job.axis[q].o * 2 <= job.axis[q].n;
 }
 
-// Of equal cells the first one counts, and so does the first NaN. Only zeros of both signs and several NaN can tell
-// that cells were joined in another order.
+// Lanes in which something was found.
 template <class T>
-struct Doubts {
+using Found = typename Beside<typename Lane<T, kVectorBytes>::V, Unsigned<T>>::type;
+
+template <class W>
+inline bool any(W found) {
+    bool all = false;
+    for (unsigned k = 0; k < sizeof(W) / sizeof(found[0]); ++k) all |= found[k] != 0;
+    return all;
+}
+
+// f(v) for a row in whole vectors, the last one with some elements a second time. A row of less is filled up with ones,
+// which are neither zero nor NaN.
+template <class T, class F>
+inline void search_row(const T* row, int64_t n, F f) {
     using L = Lane<T, kVectorBytes>;
-    using W = typename Beside<typename L::V, Unsigned<T>>::type;
-    W zeros{}, nans{}, signed_zeros{};
+    T filled[L::count];
+    if (n < L::count) {
+        for (int k = 0; k < L::count; ++k) filled[k] = k < n ? row[k] : T{1};
+        row = filled;
+        n = L::count;
+    }
+    for (int64_t i = 0; i < n - L::count; i += L::count) f(load<typename L::V>(row + i));
+    f(load<typename L::V>(row + n - L::count));
+}
 
-    void look_at(const T* row, int64_t n) {
-        W found{}, none{};
-        for_whole(row, n, [&](auto v) {
-            found |= (W)(v == T{0});
-            none |= (W)(v != v);
-        });
-        zeros |= found;
-        nans |= none;
-    }
-    void look_for_signs(const T* row, int64_t n) {
-        W found{};
-        for_whole(row, n, [&](auto v) { found |= (W)(W(v) == splat<W>(Unsigned<T>{1} << (8 * sizeof(T) - 1))); });
-        signed_zeros |= found;
-    }
-    static bool any(W w) {
-        Unsigned<T> all = 0;
-        for (int k = 0; k < L::count; ++k) all |= w[k];
-        return all != 0;
-    }
+template <class T>
+CENOTE_ONCE bool has_nan(const T* row, int64_t n) {
+    Found<T> nans{};
+    search_row(row, n, [&](auto v) CENOTE_INLINE { nans |= (Found<T>)(v != v); });
+    return any(nans);
+}
 
- private:
-    // The last elements are filled up with ones, which are beyond doubt.
-    template <class F>
-    static void for_whole(const T* row, int64_t n, F f) {
-        int64_t i = 0;
-        for (; i + L::count <= n; i += L::count) f(load<typename L::V>(row + i));
-        if (i == n) return;
-        T rest[L::count];
-        for (int k = 0; k < L::count; ++k) rest[k] = i + k < n ? row[i + k] : T{1};
-        f(load<typename L::V>(rest));
-    }
-};
-
-// Whether results that were found by going down first may differ from those in the order of the window.
+// Whether results that were found by going down first may differ from those in the order of the window. Of equal cells
+// the first one counts, and so does the first NaN: only zeros of both signs and several NaN can tell.
 template <class C>
 CENOTE_ONCE bool order_tells(const Job& job, const Box& b, const View<C>& cells, const View<C>& results) {
-    Doubts<typename C::T> doubts;
+    using T = typename C::T;
+    using W = Found<T>;
+    W zeros{}, nans{}, signed_zeros{};
     for_result_rows(job, b, results.stride, [&](const int64_t*, int64_t offset, int64_t, int64_t n) {
-        doubts.look_at(results.base.v + offset, n);
+        search_row(results.base.v + offset, n, [&](auto v) CENOTE_INLINE {
+            zeros |= (W)(v == T{0});
+            nans |= (W)(v != v);
+        });
     });
-    if (doubts.any(doubts.nans)) return true;
-    if (!doubts.any(doubts.zeros)) return false;
+    if (any(nans)) return true;
+    if (!any(zeros)) return false;
+    const W signed_zero = splat<W>(Unsigned<T>{1} << (8 * sizeof(T) - 1));
     for_rows(row_depth(job), b.cells, [&](const int64_t* at) {
         int64_t offset = 0;
         for (int q = 0; q < row_depth(job); ++q) offset += at[q] * cells.stride[q];
-        doubts.look_for_signs(cells.base.v + offset, rows_are_lanes(job) ? b.lanes : b.cells[job.rank - 1]);
+        search_row(cells.base.v + offset, rows_are_lanes(job) ? b.lanes : b.cells[job.rank - 1],
+                   [&](auto v) CENOTE_INLINE { signed_zeros |= (W)(W(v) == signed_zero); });
     });
-    return doubts.any(doubts.signed_zeros);
+    return any(signed_zeros);
 }
 
 template <class C>

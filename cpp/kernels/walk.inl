@@ -100,25 +100,6 @@ struct PickNumbers : Pick<T_, Largest, false> {
     }
 };
 
-template <class T>
-CENOTE_ONCE bool has_nan(const T* row, int64_t n) {
-    using Wide = typename Lane<T, kVectorBytes>::V;
-    typename Beside<Wide, Unsigned<T>>::type found{};
-    bool alone = false;
-    for_lanes_apart<T>(n, [&](auto lane, int64_t i) {
-        using V = typename decltype(lane)::V;
-        const V v = load<V>(row + i);
-        if constexpr (sizeof(V) == kVectorBytes)
-            found |= (typename Beside<Wide, Unsigned<T>>::type)(v != v);
-        else if constexpr (IsVector<V>::value)
-            for (int k = 0; k < decltype(lane)::count; ++k) alone |= v[k] != v[k];
-        else
-            alone |= v != v;
-    });
-    for (int k = 0; k < Lane<T, kVectorBytes>::count; ++k) alone |= found[k] != 0;
-    return alone;
-}
-
 // Down a strip in blocks of k rows. A window that begins in one block ends in the next: it is the end of the one,
 // joined from behind, and the beginning of the other.
 template <class T>
