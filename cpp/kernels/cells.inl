@@ -44,17 +44,32 @@ inline void store_cell(Target<C> row, int64_t i, RegOf<C, V> r) {
     if constexpr (C::two_planes) store(row.w + i, r.w);
 }
 
-// The largest or smallest cell. The first of equal cells stays, with its own bits: of -0.0 and +0.0 too.
-template <class T_, bool Largest, bool Omit>
-struct Pick {
-    using T = T_;
-    using U = T_;
-    static constexpr bool two_planes = false, summed = false;
+// Cells for which it is all one which tap they are.
+struct Placeless {
+    template <class R>
+    static R tap(R r, int64_t) {
+        return r;
+    }
+};
 
+// Those that are numbers, as they come from memory.
+struct OneNumber : Placeless {
     template <class V>
     struct Reg {
         V v;
     };
+    template <class V>
+    static Reg<V> fresh(V v) {
+        return {v};
+    }
+};
+
+// The largest or smallest cell. The first of equal cells stays, with its own bits: of -0.0 and +0.0 too.
+template <class T_, bool Largest, bool Omit>
+struct Pick : OneNumber {
+    using T = T_;
+    using U = T_;
+    static constexpr bool two_planes = false, summed = false;
 
     // x if the cell a stays before the later cell b, otherwise y.
     template <class V, class X>
@@ -68,14 +83,6 @@ struct Pick {
         }
     }
 
-    template <class V>
-    static Reg<V> fresh(V v) {
-        return {v};
-    }
-    template <class V>
-    static Reg<V> tap(Reg<V> r, int64_t) {
-        return r;
-    }
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
         if constexpr (Limits<T>::has_nan) {
@@ -133,24 +140,11 @@ struct PickAt {
 };
 
 template <class T_>
-struct Sum {
+struct Sum : OneNumber {
     using T = T_;
     using U = T_;
     static constexpr bool two_planes = false, summed = true;
 
-    template <class V>
-    struct Reg {
-        V v;
-    };
-
-    template <class V>
-    static Reg<V> fresh(V v) {
-        return {v};
-    }
-    template <class V>
-    static Reg<V> tap(Reg<V> r, int64_t) {
-        return r;
-    }
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
         return {V(a.v + b.v)};
@@ -164,7 +158,7 @@ struct Sum {
 
 // A sum that leaves NaN out, and how many cells are in it.
 template <class T_>
-struct SumValid {
+struct SumValid : Placeless {
     using T = T_;
     using U = Unsigned<T_>;
     static constexpr bool two_planes = true, summed = true;
@@ -182,10 +176,6 @@ struct SumValid {
         return {v == v ? v : splat<V>(T{0}), v == v ? splat<W<V>>(U{1}) : splat<W<V>>(U{0})};
     }
     template <class V>
-    static Reg<V> tap(Reg<V> r, int64_t) {
-        return r;
-    }
-    template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
         return {V(a.v + b.v), W<V>(a.w + b.w)};
     }
@@ -198,7 +188,7 @@ struct SumValid {
 
 // A sum of v·16^w: as Sum<double>, to the bit, but with an exponent that cannot run out. w holds whole numbers;
 // the base is 16 so that the exponent of exp(t) is finite for every finite t.
-struct WideSum {
+struct WideSum : Placeless {
     using T = double;
     using U = double;
     static constexpr bool two_planes = true, summed = true;
@@ -212,10 +202,6 @@ struct WideSum {
     template <class V>
     static Reg<V> fresh(V v) {
         return {v, V{}};
-    }
-    template <class V>
-    static Reg<V> tap(Reg<V> r, int64_t) {
-        return r;
     }
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {

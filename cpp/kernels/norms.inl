@@ -3,7 +3,7 @@
 
 // A sum of squares or cubes; w: some cell is not moderate.
 template <int Power>
-struct PowerSum {
+struct PowerSum : Placeless {
     using T = float;
     using U = uint32_t;
     static constexpr bool two_planes = true, summed = true, flagged = true;
@@ -18,10 +18,6 @@ struct PowerSum {
         return {powered(to_float<V>(to_bits(cell) & 0x7fffffffu), Power), wild_power(cell)};
     }
     template <class V>
-    static Reg<V> tap(Reg<V> r, int64_t) {
-        return r;
-    }
-    template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
         return {a.v + b.v, a.w | b.w};
     }
@@ -34,7 +30,7 @@ struct PowerSum {
 // The same with the largest cell: of a smooth maximum with β = 1 (Power = 0), or of cubes, whose root need not stay
 // above it.
 template <int Power>
-struct ToppedSum {
+struct ToppedSum : Placeless {
     using T = float;
     using U = uint32_t;
     static constexpr bool two_planes = true, summed = true, flagged = true, exponential = Power == 0;
@@ -55,10 +51,6 @@ struct ToppedSum {
             const auto power = PowerSum<Power>::fresh(cell);
             return {power.v, to_float<V>(to_bits(cell) & 0x7fffffffu), power.w};
         }
-    }
-    template <class V>
-    static Reg<V> tap(Reg<V> r, int64_t) {
-        return r;
     }
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
