@@ -80,7 +80,8 @@ void pick_at_once(const Job& job, int64_t task, Arena*) {
                 char* out = job.y + y * size;
                 row_at_once<C, S, A>(line, first, nest,
                                      [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
-                                         write<S, decltype(lane)>(out + (i + r * nest.y_step) * size, joined.v);
+                                         const int64_t at = i + r * nest.y_step;
+                                         write<S, decltype(lane)>(out + at * size, C::result(joined.v));
                                      });
             },
             [&](const int64_t*, int64_t y) {

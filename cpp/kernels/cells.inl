@@ -69,7 +69,7 @@ template <class T_, bool Largest, bool Omit>
 struct Pick : OneNumber {
     using T = T_;
     using U = T_;
-    static constexpr bool two_planes = false, summed = false;
+    static constexpr bool two_planes = false, summed = false, omit = Omit;
 
     // x if the cell a stays before the later cell b, otherwise y.
     template <class V, class X>
@@ -85,13 +85,24 @@ struct Pick : OneNumber {
 
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
-        if constexpr (Limits<T>::has_nan) {
+        if constexpr (Limits<T>::has_nan && Omit) {  // as choose() does, with an instruction for the larger one
+            const V top = kept_apart((Largest ? b.v > a.v : b.v < a.v) ? b.v : a.v);
+            return {a.v == a.v ? top : b.v};
+        } else if constexpr (Limits<T>::has_nan) {
             return {choose(a.v, b.v, a.v, b.v)};
         } else if constexpr (Largest) {  // written so that GCC sees that there is an instruction for it
             return {b.v > a.v ? b.v : a.v};
         } else {
             return {b.v < a.v ? b.v : a.v};
         }
+    }
+    // What is written: where all cells are left out, the NaN that stands for none, and not one of theirs.
+    template <class V>
+    static V result(V v) {
+        if constexpr (Omit)
+            return quiet<T>(v);
+        else
+            return v;
     }
     static constexpr T absent() {
         if constexpr (Limits<T>::has_nan && Omit) return Limits<T>::nan;

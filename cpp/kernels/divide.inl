@@ -1,14 +1,5 @@
 // What an average divides by.
 
-// One NaN for all: that of x86 has its sign set, those of others have not.
-template <class T, class V>
-inline V quiet(V v) {
-    if constexpr (Limits<T>::has_nan)
-        return v == v ? v : splat<V>(Limits<T>::nan);
-    else
-        return v;
-}
-
 // Whether a quotient by `by` is the same in T as in double, rounded once: wherever the divisor is a T.
 template <class T>
 inline bool divides_in(double by) {

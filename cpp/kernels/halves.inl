@@ -81,16 +81,9 @@ void pick_halves(const Job& job, int64_t task, Arena* arena) {
         wild |= bits_to_keys(how, keys, from, n);
         keys += n;
     });
-    if (wild && !job.omit) return pick_tile<Pick<float, Largest, false>>(job, task, arena);
-    if (wild) {
-        pick_tile<Pick<float, Largest, true>>(job, task, arena);
-        // A window of NaN gives the one NaN for all here too, whatever else is in its tile.
-        for_result_rows(job, b, in.stride, [&](const int64_t*, int64_t, int64_t y, int64_t n) {
-            int16_t* bits = reinterpret_cast<int16_t*>(job.y) + y;
-            for (int64_t i = 0; i < n; ++i) bits[i] = half_size(bits[i]) > how.infinity ? how.none : bits[i];
-        });
-        return;
-    }
+    if (wild)
+        return job.omit ? pick_tile<Pick<float, Largest, true>>(job, task, arena)
+                        : pick_tile<Pick<float, Largest, false>>(job, task, arena);
     const View<C> found = run_passes<C>(job, b, in, nullptr, arena);
     for_result_rows(job, b, found.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
         keys_to_bits(how, job.y + 2 * y, found.base.v + offset, n);

@@ -29,7 +29,7 @@ struct Numbers {
     }
     template <class V>
     static V cell(Reg<V> r) {
-        return r.v;
+        return C::result(r.v);
     }
     static bool wild() { return false; }
 };

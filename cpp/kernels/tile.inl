@@ -229,6 +229,15 @@ inline void search_row(const T* row, int64_t n, F f) {
     f(load<typename L::V>(row + n - L::count));
 }
 
+// A row with one NaN for all; where it is, or elsewhere.
+template <class T>
+CENOTE_ONCE void quiet_row(T* to, const T* from, int64_t n) {
+    for_lanes<T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        using V = typename decltype(lane)::V;
+        store(to + i, quiet<T>(load<V>(from + i)));
+    });
+}
+
 template <class T>
 CENOTE_ONCE bool has_nan(const T* row, int64_t n) {
     Found<T> nans{};
@@ -261,6 +270,19 @@ CENOTE_ONCE bool order_tells(const Job& job, const Box& b, const View<C>& cells,
     return any(signed_zeros);
 }
 
+// One NaN for all in the results of a tile.
+template <class T>
+inline void quiet_results(const Job& job, const Box& b) {
+    int depth = row_depth(job);
+    int64_t n = rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1];
+    while (depth > 0 && job.y_stride[depth - 1] == n) n *= b.count[--depth];  // rows behind each other are one
+    for_rows(depth, b.count, [&](const int64_t* at) {
+        T* row = reinterpret_cast<T*>(job.y) + b.y;
+        for (int q = 0; q < depth; ++q) row += at[q] * job.y_stride[q];
+        if (has_nan(row, n)) quiet_row(row, row, n);
+    });
+}
+
 template <class C>
 inline void pick_tile(const Job& job, int64_t task, Arena* arena) {
     const Box b = locate(job, task);
@@ -271,8 +293,17 @@ inline void pick_tile(const Job& job, int64_t task, Arena* arena) {
     View<C> found = run_passes<C>(job, b, in, to, arena, down);
     if constexpr (Limits<typename C::T>::has_nan)
         if (down && order_tells<C>(job, b, in, found)) found = run_passes<C>(job, b, in, to, arena);
+    using T = typename C::T;
+    if constexpr (C::omit)
+        if (in_place) return quiet_results<T>(job, b);
     if (in_place) return;
+    T* mended = C::omit ? take<T>(arena, rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1]) : nullptr;
     for_result_rows(job, b, found.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-        store_row(job.out, job.y + y * size_of(job.out), found.base.v + offset, n);
+        const T* row = found.base.v + offset;
+        if constexpr (C::omit) {
+            quiet_row(mended, row, n);
+            row = mended;
+        }
+        store_row(job.out, job.y + y * size_of(job.out), row, n);
     });
 }

@@ -34,15 +34,10 @@ inline void map_row(T* row, int64_t n, F f) {
 }
 
 template <class T>
-inline void quiet_row(T* row, int64_t n) {
-    if constexpr (Limits<T>::has_nan) map_row(row, n, [](auto v, auto, int64_t) { return v; });
-}
-
-template <class T>
 inline void divide_row(T* row, int64_t n, double by) {
     if (!divides_in<T>(by)) {
         for (int64_t i = 0; i < n; ++i) row[i] = static_cast<T>(static_cast<double>(row[i]) / by);
-        return quiet_row(row, n);
+        return quiet_row(row, row, n);
     }
     const Division<T> d = division<T>(by);
     if (d.exact)
@@ -77,7 +72,7 @@ inline void divide_each(T* row, int64_t n, const Divisors<T>& by, const U* valid
                      by.real_outer * (by.along ? static_cast<double>(by.real_along[i]) : 1.0);
             row[i] = static_cast<T>(static_cast<double>(row[i]) / d);
         }
-        return quiet_row(row, n);
+        return quiet_row(row, row, n);
     }
     const T outer = static_cast<T>(by.outer), real_outer = static_cast<T>(by.real_outer);
     map_row(row, n, [&](auto v, auto lane, int64_t i) {
@@ -144,7 +139,7 @@ inline void finish_sums(const Job& job, const Box& b, const View<C>& totals, boo
             else if (divides)
                 divide_each(row, n, by, valid);
             else
-                quiet_row(row, n);
+                quiet_row(row, row, n);
             if constexpr (omit)
                 for (int64_t i = 0; i < n; ++i) row[i] = marks[i] == 0 ? Limits<R>::nan : row[i];
         }
@@ -271,7 +266,7 @@ inline void in_double(const Job& job, const Box& b, Arena* arena, F write) {
             for (int64_t i = 0; i < n; ++i) row[i] = row[i] > bound[offset + i] ? bound[offset + i] : row[i];
         else if (bound)
             for (int64_t i = 0; i < n; ++i) row[i] = row[i] < bound[offset + i] ? bound[offset + i] : row[i];
-        quiet_row(row, n);
+        quiet_row(row, row, n);
         write(row, offset, y, n);
     };
     if (moderate) {

@@ -141,6 +141,25 @@ struct Limits<double> {
     static constexpr double low = -__builtin_inf(), high = __builtin_inf(), nan = __builtin_nan("");
 };
 
+// v, of which the compiler does not know where it is from: it joins two selections to one of both masks otherwise,
+// which takes an instruction more than a maximum and one selection.
+template <class V>
+CENOTE_INLINE inline V kept_apart(V v) {
+#if defined(__x86_64__)
+    __asm__("" : "+x"(v));
+#endif
+    return v;
+}
+
+// One NaN for all: that of x86 has its sign set, those of others have not.
+template <class T, class V>
+inline V quiet(V v) {
+    if constexpr (Limits<T>::has_nan)
+        return v == v ? v : splat<V>(Limits<T>::nan);
+    else
+        return v;
+}
+
 // The unsigned integer as wide as T: what a vector of T can carry along in its lanes.
 template <int Bytes>
 struct UnsignedOf;

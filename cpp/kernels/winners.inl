@@ -84,11 +84,15 @@ CENOTE_ONCE void report_winners(const Job& job, const Box& b, const T* values, U
     for (int q = 0; q < job.rank; ++q) axes[q] = windows_along(job, b, q, arena);
     const Along* last = lanes ? nullptr : &axes[job.rank - 1];
     const O no_winner = static_cast<O>(~O{0});
+    T* mended = job.omit ? take<T>(arena, lanes ? b.lanes : b.count[job.rank - 1]) : nullptr;
     for_result_rows(job, b, stride, [&](const int64_t* at, int64_t offset, int64_t y, int64_t n) {
         const T* v = values + offset;
         U* w = offsets ? offsets + offset : nullptr;
         O* out = static_cast<O*>(job.winners) + y;
-        store_row(job.out, job.y + y * size_of(job.out), v, n);
+        char* to = job.y + y * size_of(job.out);
+        if constexpr (Limits<T>::has_nan)
+            if (job.omit) quiet_row(job.out == job.work ? reinterpret_cast<T*>(to) : mended, v, n);
+        if (!job.omit || job.out != job.work) store_row(job.out, to, job.omit ? mended : v, n);
         int64_t base = 0, lead = 0;
         bool cut = false, none = false;
         for (int q = 0; q < depth; ++q) {
