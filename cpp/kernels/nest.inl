@@ -281,7 +281,7 @@ inline void row_at_once(const Line& line, const char* first, const Nest& nest, D
     };
     const auto alone = [&](int64_t begin, int64_t end) {
         if (begin == end) return;
-        if constexpr (k > 0 && !A::dilated)
+        if constexpr (k > 0 && !A::dilated && __is_same(typename C::T, float))
             if (is(k, 1, 1)) return one_by_one_at_once<C, S, A, Shape<k, 1, 1>>(line, first, nest, {begin, end}, done);
         one_by_one_at_once<C, S, A, AnyShape>(line, first, nest, {begin, end}, done);
     };
