@@ -242,7 +242,7 @@ void run_fft(Plan& plan) {
         f.turns[j] = std::cos(angle);
         f.turns[f.n / 2 + j] = std::sin(angle);
     }
-    choose_method(f.direct);
+    choose_method(f.direct, false);
     f.direct.pack_late = f.direct.lanes != Lanes::groups;
     pack_weights(f.direct);
     f.filter = Memory(2 * f.n * f.pitch * static_cast<int64_t>(sizeof(double)));

@@ -2,6 +2,8 @@
 
 #include "conv_forward.hpp"
 
+#include <atomic>
+
 #include "parallel.hpp"
 
 namespace cenote {
@@ -12,6 +14,7 @@ constexpr int64_t kFewPixels = 512;  // up to these weights are used so rarely t
 constexpr int64_t kLatePanels = 4;
 constexpr int64_t kFewChannels = 4;
 constexpr int64_t kLongTiles = 4;
+constexpr int64_t kLookedAt = 256;  // results along a row that are looked at together
 
 // Whether kernels may write results where they belong.
 bool writes_results(const Forward& f) {
@@ -71,13 +74,53 @@ void run_task(const void* context, int64_t index, Arena* arena) {
     task.run();
 }
 
+// A bundle of groups multiplies cells of one group by the zeros of another: what is not finite would spread. Only
+// results tell whether there was any, for padding and gaps hide cells.
+struct Look {
+    const Plan& plan;
+    std::atomic<bool> finite;
+};
+
+template <class T>
+bool all_finite(const void* numbers, int64_t count) {
+    T strange{};
+    for (int64_t i = 0; i < count; ++i)
+        strange += static_cast<const T*>(numbers)[i] - static_cast<const T*>(numbers)[i];
+    return strange == T{};
+}
+
+void look_at_some(const void* context, int64_t index, Arena* arena) {
+    auto& look = *static_cast<Look*>(const_cast<void*>(context));
+    const Plan& p = look.plan;
+    const PlanAxis& row = p.axes.back();
+    const int64_t pieces = ceil_div(row.out_n, kLookedAt), first = index % pieces * kLookedAt;
+    const int64_t some = least(kLookedAt, row.out_n - first), channels = p.groups * p.out;
+    const char* from = p.result + first * row.out_stride;
+    index /= pieces;
+    for (size_t q = p.axes.size() - 1; q-- > 0; index /= p.axes[q].out_n)
+        from += index % p.axes[q].out_n * p.axes[q].out_stride;
+    void* held = arena_take(arena, some * channels * p.width);
+    load_channels(p, from, row.out_stride, p.result_channel, held, channels, 1, some, channels);
+    if (!(p.width == 8 ? all_finite<double>(held, some * channels) : all_finite<float>(held, some * channels)))
+        look.finite.store(false, std::memory_order_relaxed);
+}
+
+bool results_are_finite(const Plan& p, int threads) {
+    if (p.part < DType::f16) return true;
+    Look look{p, true};
+    int64_t rows = ceil_div(p.axes.back().out_n, kLookedAt);
+    for (size_t q = 0; q + 1 < p.axes.size(); ++q) rows *= p.axes[q].out_n;
+    parallel_for(rows, threads, &look_at_some, &look);
+    return look.finite.load(std::memory_order_relaxed);
+}
+
 }  // namespace
 
-void choose_method(Forward& f) {
+void choose_method(Forward& f, bool bundles) {
     Plan& p = f.plan;
     const ConvKernels& k = *p.kernels;
     f.lanes = choose_lanes(p);
-    if (f.lanes == Lanes::channels && p.groups > 1) bundle_groups(p, k.vector);
+    if (f.lanes == Lanes::channels && p.groups > 1 && bundles) bundle_groups(p, k.vector);
     f.layout = f.lanes == Lanes::channels ? Layout::pixel_major
                : f.lanes == Lanes::pixels ? Layout::planar
                                           : Layout::expanded;
@@ -91,12 +134,13 @@ void choose_method(Forward& f) {
     f.lane_pitch = f.lanes == Lanes::groups ? ceil_div(copies, k.panel) * k.panel + k.panel : 0;
 }
 
-void run_forward(Plan& plan) {
-    if (winograd_pays(plan)) return run_winograd(plan);
-    if (fft_pays(plan)) return run_fft(plan);
+namespace {
+
+// False: results are to be made anew, without bundles.
+bool run_directly(const Plan& plan, bool bundles) {
     Forward f{};
-    f.plan = std::move(plan);
-    choose_method(f);
+    f.plan = plan;
+    choose_method(f, bundles);
     Plan& p = f.plan;
     const ConvKernels& k = *p.kernels;
     const bool alone = f.lanes == Lanes::groups;
@@ -127,6 +171,15 @@ void run_forward(Plan& plan) {
     }
     pack_weights(f);
     parallel_for(tiles * f.group_ranges * f.ranges, threads, &run_task, &f);
+    return p.bundle == 1 || results_are_finite(p, threads);
+}
+
+}  // namespace
+
+void run_forward(Plan& plan) {
+    if (winograd_pays(plan)) return run_winograd(plan);
+    if (fft_pays(plan)) return run_fft(plan);
+    if (!run_directly(plan, true)) run_directly(plan, false);
 }
 
 }  // namespace cenote

@@ -42,8 +42,8 @@ static inline int64_t packed_at(const Forward& f, const Block& b, int64_t group,
     return ((group * f.steps + b.start) * f.padded_out + first * b.steps) * p.width;
 }
 
-// Lanes, blocks and layout of a direct sum.
-void choose_method(Forward& f);
+// Lanes, blocks and layout of a direct sum. With bundles, what is not finite spreads from group to group.
+void choose_method(Forward& f, bool bundles);
 
 // Filters of 3 × 3 taps, or made of such pieces, without a stride, on many channels: see conv_winograd.cpp.
 bool winograd_pays(const Plan& p);

@@ -248,7 +248,7 @@ void run_winograd(Plan& plan) {
         plan.axes.insert(plan.axes.begin(), std::move(one));
     }
     f.direct.plan = std::move(plan);
-    choose_method(f.direct);
+    choose_method(f.direct, false);
     f.direct.pack_late = true;
     const Plan& p = f.p;
     const ConvKernels& k = *p.kernels;

@@ -287,3 +287,24 @@ def test_as_many_axes_as_numpy_has() -> None:
     many = np.ones((1,) * 62 + (2, 1))
     assert cn.conv(np.arange(2.0).reshape((1,) * 62 + (2,)), many).item() == 1
     assert math.prod(cn.conv(np.ones(5), np.ones((5, 3))).shape) == 3
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", ["f", "d", "e", "F"])
+def test_what_is_not_finite_stays_in_its_group(dtype: str, level: str) -> None:
+    """Groups of fewer channels than a vector has lanes, which may be taken together with zeros in between."""
+    for layout, (groups, into, out), threads in itertools.product(
+        ("channels_last", "channels_first"), ((2, 4, 8), (4, 2, 4), (4, 3, 2), (8, 2, 2), (3, 5, 1)), (1, 2)
+    ):
+        first = layout == "channels_first"
+        x_shape = (2, groups * into, 5, 6) if first else (2, 5, 6, groups * into)
+        w_shape = (groups * out, into, 2, 3) if first else (2, 3, into, groups * out)
+        frame = conv_frame(x_shape, w_shape, (1, 2), 1, 1, groups, layout)
+        for result, value in itertools.product("yx", (np.nan, np.inf)):
+            operands = {name: np.ones(getattr(frame, name), dtype) for name in "xwy" if name != result}
+            source = operands["x" if result == "y" else "y"]
+            source[(1, 1, 2, 2) if first else (1, 2, 2, 1)] = value
+            with Case(source, {}, None, level, threads, (256, 16)).setting(), np.errstate(invalid="ignore"):  # type: ignore[arg-type]
+                got, expected = convolve(frame, result, operands), reference(frame, result, operands)
+            assert (np.isfinite(got) == np.isfinite(expected)).all(), (layout, groups, into, out, result, value)
+            assert not np.isfinite(got).all()

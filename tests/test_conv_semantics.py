@@ -276,7 +276,7 @@ def test_a_spatial_axis_of_size_0() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("groups", [1, 2, 8])
+@pytest.mark.parametrize("groups", [1, 2, 4, 8])
 @pytest.mark.parametrize("dtype", ["f", "d", "e"])
 def test_what_is_not_finite_stays_where_it_is(value: float, groups: int, dtype: str) -> None:
     """In the windows that hold it, in the outputs of its group, and in no others."""

@@ -166,11 +166,12 @@ CENOTE_INLINE inline void write_total(char* p, typename L::V v, F finish) {
     } else if constexpr (L::count == 1) {
         store(reinterpret_cast<R*>(p), finish(static_cast<R>(v)));
     } else {
-        constexpr int some = kVectorBytes / sizeof(R);
+        // No more than there are: a narrow vector of totals may be less than a whole one of results.
+        constexpr int whole = kVectorBytes / static_cast<int>(sizeof(R)), some = L::count < whole ? L::count : whole;
+        using V = typename VecOf<R, some* static_cast<int>(sizeof(R))>::type;
         T held[L::count];
         store(held, v);
-        for (int k = 0; k < L::count; k += some)
-            store(reinterpret_cast<R*>(p) + k, finish(widened<typename VecOf<R, kVectorBytes>::type>(held + k)));
+        for (int k = 0; k < L::count; k += some) store(reinterpret_cast<R*>(p) + k, finish(widened<V>(held + k)));
     }
 }
 

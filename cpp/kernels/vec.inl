@@ -261,6 +261,19 @@ inline void interleave(V a, V b, V& low, V& high, Seq<I...>) {
 // Lanes of 64 bits from narrow integers. What GCC makes of a conversion of vectors takes twice the instructions.
 template <class V, class T>
 inline V widened(const T* p) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64 && sizeof(T) <= 4 && sizeof(T) >= 2) {
+        __m256i held;
+        if constexpr (sizeof(T) == 4)
+            held = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+        else
+            held = _mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+        if constexpr (__is_same(V, typename VecOf<double, 64>::type))
+            return (V)_mm512_cvtepi32_pd(held);
+        else
+            return (V)_mm512_cvtepi32_epi64(held);
+    }
+#endif
 #if defined(__AVX2__)
     if constexpr (sizeof(V) == 32 && sizeof(T) <= 4 && sizeof(T) >= 2) {
         __m128i held;
