@@ -75,7 +75,7 @@ void pick_at_once(const Job& job, int64_t task, Arena*) {
     const Line line = line_of(job, b, Weights{});
     as_they_lie<C>(job, [&]<class A>(A) {
         for_nests(
-            job, b, Weights{}, INT64_MAX,
+            job, b, Weights{}, rows_together(line),
             [&](const int64_t*, const char* first, const Nest& nest, int64_t y) {
                 char* out = job.y + y * size;
                 row_at_once<C, S, A>(line, first, nest,
@@ -110,7 +110,7 @@ void pick_where_at_once(const Job& job, int64_t task, Arena* arena) {
     Told<U> told{flat ? take<U>(arena, most(kTold, n)) : nullptr, flat && goes_past_cache(job), nullptr, 0, 0};
     as_they_lie<C>(job, [&]<class A>(A) {
         for_nests(
-            job, b, weights, flat ? most(kTold / n, 1) : INT64_MAX,
+            job, b, weights, flat ? most(kTold / n, 1) : rows_together(line),
             [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
                 char* out = job.y + y * size;
                 O* winners = static_cast<O*>(job.winners) + y;
@@ -213,7 +213,7 @@ void sum_at_once(const Job& job, int64_t task, Arena*) {
         const Divisions<R> divisions(job, A::k);
         const bool by_count = divisions.by_count;
         for_nests(
-            job, b, Weights{}, INT64_MAX,
+            job, b, Weights{}, rows_together(line),
             [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
                 char* out = job.y + y * size;
                 const double cells = nest.cut && by_count ? divisions.off_the_row(j) : divisions.full;
@@ -259,7 +259,7 @@ void valid_sum_at_once(const Job& job, int64_t task, Arena*) {
     as_they_lie<C>(job, [&]<class A>(A) {
         const Divisions<T> divisions(job, A::k);
         for_nests(
-            job, b, Weights{}, INT64_MAX,
+            job, b, Weights{}, rows_together(line),
             [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
                 T* out = reinterpret_cast<T*>(job.y) + y;
                 double counted = divisions.full, there = divisions.full;

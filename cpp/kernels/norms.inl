@@ -99,7 +99,7 @@ void norm_at_once(const Job& job, int64_t task, Arena* arena) {
     uint32_t wild_elsewhere = 0;
     as_they_lie<C>(job, [&]<class A>(A) {
         for_nests(
-            job, b, Weights{}, has_top<C> ? 1 : INT64_MAX,
+            job, b, Weights{}, has_top<C> ? 1 : rows_together(line),
             [&](const int64_t*, const char* first, const Nest& nest, int64_t y) {
                 float* out = reinterpret_cast<float*>(job.y) + y;
                 row_at_once<C, float, A>(line, first, nest,

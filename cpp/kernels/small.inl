@@ -51,6 +51,9 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "strips.inl"
 
+// A level may have another one's kernels for all but norms and smooth maxima.
+#if !defined(CENOTE_OTHERS)
+
 #include "slide_numbers.inl"
 
 #include "slide.inl"
@@ -61,9 +64,7 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "repeat.inl"
 
-}  // namespace
-
-TaskFn find_small(const Job& job) {
+TaskFn find_others(const Job& job) {
     if (job.scatters) {
         if (!can_give_back(job)) return nullptr;
         return job.work == DType::f32 ? &give_back<float> : &give_back<double>;
@@ -72,21 +73,32 @@ TaskFn find_small(const Job& job) {
         if (job.in == DType::f32) return &repeat_values<float>;
         if (job.in == DType::f64) return &repeat_values<double>;
     }
-    const bool normed = job.prepare == Prepare::power || job.prepare == Prepare::exponential;
-    if (normed)
-        if (const TaskFn strips = norm_in_strips(job)) return strips;
     const TaskFn row_by_row = job.reduce == Reduce::max   ? sliding<true>(job)
                               : job.reduce == Reduce::min ? sliding<false>(job)
                                                           : sliding_sums(job);
     if (row_by_row) return row_by_row;
-    if (!can_be_nested(job)) return nullptr;
-    if (normed) return norm_nests(job);
-    if (job.prepare != Prepare::none) return nullptr;
+    if (job.prepare != Prepare::none || !can_be_nested(job)) return nullptr;
     switch (job.reduce) {
         case Reduce::max: return pick_nests<true>(job);
         case Reduce::min: return pick_nests<false>(job);
         default: return sum_nests(job);
     }
+}
+
+#endif
+
+}  // namespace
+
+TaskFn find_small(const Job& job) {
+    if (!job.scatters && (job.prepare == Prepare::power || job.prepare == Prepare::exponential)) {
+        if (const TaskFn strips = norm_in_strips(job)) return strips;
+        return can_be_nested(job) ? norm_nests(job) : nullptr;
+    }
+#if defined(CENOTE_OTHERS)
+    return CENOTE_OTHERS::find_small(job);
+#else
+    return find_others(job);
+#endif
 }
 
 }  // namespace CENOTE_NS
