@@ -11,9 +11,11 @@ constexpr int64_t kValidBytes = 16 * 1024;  // of a row of results, where two ro
 // `Count` rows of n cells to their totals: up to three, a tree is a chain.
 template <class C, class S, int Count>
 CENOTE_ONCE void add_rows(Target<C> totals, const char* first, int64_t step, int64_t n) {
+    const bool is_long = n * static_cast<int64_t>(sizeof(S)) >= kLongRow;
     for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using L = decltype(lane);
         const char* x = first + i * static_cast<int64_t>(sizeof(S));
+        if (is_long) __builtin_prefetch(x + Count * step);
         auto all = C::fresh(read<S, L>(x));
         if constexpr (Count > 1) all = C::combine(all, C::fresh(read<S, L>(x + step)));
         if constexpr (Count > 2) all = C::combine(all, C::fresh(read<S, L>(x + 2 * step)));
