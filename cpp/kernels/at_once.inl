@@ -19,7 +19,8 @@ inline bool can_be_nested(const Job& job) {
             if (a.s > 2 || (!two_planes && a.s == 1) || a.k < 2 || a.k > 3) return false;
             if (a.s == 2 && a.d > 1 && (two_planes || (job.work != DType::f32 && job.work != DType::f64))) return false;
             // Short rows would be gone through one by one.
-            if (a.o * size_of(job.work) < kVectorBytes + size_of(job.work)) return false;
+            const int64_t least_row = job.winners && a.s == 2 && job.work == DType::f32 ? 16 : kVectorBytes;
+            if (a.o * size_of(job.work) < least_row + size_of(job.work)) return false;
             continue;
         }
         axes += a.k > 1;

@@ -22,7 +22,10 @@ struct Givers {
 };
 
 inline Givers givers_of(const Job& job, int depth, const int64_t* cell, const Seen* seen, int64_t y) {
-    Givers all{1, {y}, {0}};
+    Givers all;  // not all zeros: that takes longer than a short row
+    all.count = 1;
+    all.y[0] = y;
+    all.id[0] = 0;
     for (int q = 0; q < depth; ++q) {
         const Axis& a = job.axis[q];
         const int64_t n = seen[q].count;
@@ -55,6 +58,10 @@ inline W winners_at(const uint8_t* p) {
             __builtin_memcpy(&held, p, 4);
             return (W)_mm256_cvtepu8_epi64(_mm_cvtsi64_si128(held));
         }
+        if constexpr (sizeof(W) == 16 && sizeof(W{}[0]) == 4) {
+            __builtin_memcpy(&held, p, 4);
+            return (W)_mm_cvtepu8_epi32(_mm_cvtsi64_si128(held));
+        }
 #endif
         W w;
         for (int k = 0; k < static_cast<int>(sizeof(W) / sizeof(w[0])); ++k) w[k] = p[k];
@@ -67,8 +74,13 @@ template <class L>
 CENOTE_INLINE inline typename L::V won(const typename L::Element* value, const uint8_t* winner, int64_t i, int64_t id) {
     using T = typename L::Element;
     using V = typename L::V;
-    using W = typename Beside<V, Unsigned<T>>::type;
-    return winners_at<W>(winner + i) == splat<W>(static_cast<Unsigned<T>>(id)) ? load<V>(value + i) : splat<V>(T{0});
+    using U = Unsigned<T>;
+    using W = typename Beside<V, U>::type;
+    if constexpr (L::count == 1) {  // nobody can predict a branch on it
+        const U bits = load<U>(value + i) & (U{0} - static_cast<U>(winner[i] == id));
+        return load<T>(&bits);
+    }
+    return winners_at<W>(winner + i) == splat<W>(static_cast<U>(id)) ? load<V>(value + i) : splat<V>(T{0});
 }
 
 template <class T>
@@ -98,9 +110,9 @@ struct NextRow {
 
 // A row of cells of windows two apart, with K taps along the row, or two rows (Pair). Cell 2m - low is seen by window
 // m, and by the third tap of the one before it; the next cell by window m alone.
-template <class T, int K, int Count, bool Pair = false>
+template <class T, int K, int Count, bool Pair = false, int Bytes = kVectorBytes>
 inline void give_row(T* cells, const Axis& a, int64_t weight, const Giving<T>& from, int64_t count, NextRow next = {}) {
-    using L = Lane<T, kVectorBytes>;
+    using L = Lane<T, Bytes>;
     using V = typename L::V;
     constexpr int wide = L::count;
     const auto one = [&](int64_t cell) {
@@ -117,6 +129,8 @@ inline void give_row(T* cells, const Axis& a, int64_t weight, const Giving<T>& f
     };
     const int64_t first = most(K == 3 ? 1 : 0, (a.low + 1) / 2), end = least(a.o, (a.n + a.low) / 2);
     if (end - first < wide) {
+        // Planes of 14×14 have rows of less than a vector.
+        if constexpr (Bytes > 16) return give_row<T, K, Count, Pair, 16>(cells, a, weight, from, count, next);
         for (int64_t c = 0; c < a.n; ++c) one(c);
         return;
     }

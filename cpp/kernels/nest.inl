@@ -150,6 +150,12 @@ inline Line line_of(const Job& job, const Box& b, const Weights& weights) {
             weights.of[last]};
 }
 
+// Whether cells know which tap they are.
+template <class C>
+constexpr bool is_placed = false;
+template <class T, bool Largest, bool Omit>
+constexpr bool is_placed<PickAt<T, Largest, Omit>> = true;
+
 // How the windows of a row lie: K cells each, Stride apart, or the lanes of one window (K = 0).
 template <int K, int Stride = 1, bool Dilated = false>
 struct Along {
@@ -245,9 +251,9 @@ CENOTE_ONCE void one_by_one_at_once(const Line& line, const char* first, const N
 }
 
 // The windows that lack no cell of the row, or all lanes, in whole vectors: at least one.
-template <class C, class S, class A, class N, class Done>
+template <class C, class S, class A, class N, int Bytes = kVectorBytes, class Done>
 CENOTE_INLINE inline void row_of_shape(const Line& line, const char* first, const Nest& nest, Done done) {
-    using L = Lane<typename C::T, kVectorBytes>;
+    using L = Lane<typename C::T, Bytes>;
     constexpr int64_t size = sizeof(S);
     if (A::k) first += first_cell(*line.axis, line.j0) * size;
     const int64_t many = nest.rows, x_step = nest.x_step;
@@ -285,7 +291,17 @@ inline void row_at_once(const Line& line, const char* first, const Nest& nest, D
             if (is(k, 1, 1)) return one_by_one_at_once<C, S, A, Shape<k, 1, 1>>(line, first, nest, {begin, end}, done);
         one_by_one_at_once<C, S, A, AnyShape>(line, first, nest, {begin, end}, done);
     };
-    if (line.whole.end - line.whole.begin < Lane<typename C::T, kVectorBytes>::count) return alone(0, line.n);
+    const int64_t whole = line.whole.end - line.whole.begin;
+    if (whole < Lane<typename C::T, kVectorBytes>::count) {
+        // Planes of 14×14 have rows of less than a vector; without winners many of them go together (tiles.cpp).
+        if constexpr (kVectorBytes > 16 && k > 0 && A::stride == 2 && is_placed<C> && sizeof(typename C::T) == 4)
+            if (whole >= Lane<typename C::T, 16>::count) {
+                row_of_shape<C, S, A, AnyShape, 16>(line, first, nest, done);
+                alone(0, line.whole.begin);
+                return alone(line.whole.end, line.n);
+            }
+        return alone(0, line.n);
+    }
     const auto whole_ones = [&] {
         if constexpr (A::dilated) {
             if (is(k, 1, 1)) return as(Shape<k, 1, 1>{});
