@@ -364,11 +364,11 @@ NB_MODULE(_core, m) {
           nb::arg("axes"), nb::arg("groups"), nb::arg("in_type"));
     m.def(
         "set_limits",
-        [](int64_t bytes_per_tile, int64_t cells_per_thread) {
-            set_limits(bytes_per_tile, cells_per_thread);
+        [](int64_t bytes_per_tile, int64_t cells_per_thread, int64_t bytes_past_cache) {
+            set_limits(bytes_per_tile, cells_per_thread, bytes_past_cache);
             set_conv_limits(bytes_per_tile, cells_per_thread);
         },
-        nb::arg("bytes_per_tile"), nb::arg("cells_per_thread"));
+        nb::arg("bytes_per_tile"), nb::arg("cells_per_thread"), nb::arg("bytes_past_cache"));
     m.def("empty", &new_array, nb::arg("shape"), nb::arg("dtype"));
     m.def("kept_bytes", &kept_bytes);
     m.def("kept_limit", &kept_limit);

@@ -135,6 +135,7 @@ struct Job : Operation {
     bool scatters;  // the other way round: values of y are added to the winners' cells of x
     bool planar;    // all other axes lie around the pooled ones in memory
     bool walks;     // a task is a strip of a plane that is walked down (walk.inl)
+    bool past;      // what is written is so much that it may go past the cache (past.inl)
 
     // Pooled axes from the outermost in memory to the innermost; strides in bytes of x, in elements of y.
     int rank;

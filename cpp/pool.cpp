@@ -79,6 +79,7 @@ bool lay_out(const Request& r, Job& job, int64_t& batch) {
         size *= window_axis[dim] < 0 ? r.shape[dim] : r.axis[window_axis[dim]].o;
     }
     if (size == 0) return false;
+    job.past = goes_past_cache(size * size_of(job.out));
 
     // Trailing axes that are not pooled become lanes, as far as x has them in one piece.
     int dims = r.ndim;

@@ -27,7 +27,7 @@ TaskFn find_kernel(const Job& job);
 int threads_for(int64_t cells);
 
 // For tests, which see every tile border and thread at small sizes with small limits.
-void set_limits(int64_t bytes_per_tile, int64_t cells_per_thread);
+void set_limits(int64_t bytes_per_tile, int64_t cells_per_thread, int64_t bytes_past_cache);
 
 // May throw std::bad_alloc. The arguments have been checked.
 void run(const Request& request);

@@ -49,7 +49,7 @@ inline void as_they_lie(const Job& job, F rows) {
 
 // A number that was read from memory of its kind: nothing is to be rounded, but a NaN is made quiet as elsewhere.
 template <class R, class L>
-CENOTE_INLINE inline void write(char* p, typename L::V v) {
+CENOTE_INLINE inline void write(char* p, typename L::V v, bool past = false) {
     if constexpr (__is_same(R, Brain)) {
         using W = BitsOf<typename L::V>;
         const W bits = to_bits(v) >> 16 | (v == v ? splat<W>(0u) : splat<W>(0x40u));
@@ -60,8 +60,15 @@ CENOTE_INLINE inline void write(char* p, typename L::V v) {
     } else if constexpr (__is_same(R, Half)) {
         write_half<R, L>(p, v);
     } else {
-        store(reinterpret_cast<R*>(p), v);
+        store_or_past(reinterpret_cast<R*>(p), v, past);
     }
+}
+
+// Whether results of `size` bytes, `lanes` of which are made at a time, may be written past the cache.
+inline bool results_go_past(const Job& job, const Box& b, const Line& line, int64_t lanes, int64_t size) {
+    if (!job.past || line.whole.begin > 0 || line.whole.end < line.n || line.n % lanes) return false;
+    const int depth = row_depth(job);
+    return at_vectors(job.y + b.y * size, (depth ? job.y_stride[depth - 1] : 0) * size);
 }
 
 inline bool lacks_all(const Axis& a, int64_t j) {
@@ -74,6 +81,7 @@ void pick_at_once(const Job& job, int64_t task, Arena*) {
     constexpr int64_t size = sizeof(S);
     const Box b = locate(job, task);
     const Line line = line_of(job, b, Weights{});
+    const bool past = results_go_past(job, b, line, Lane<typename C::T, kVectorBytes>::count, size);
     as_they_lie<C>(job, [&]<class A>(A) {
         for_nests(
             job, b, Weights{}, rows_together(line),
@@ -82,7 +90,7 @@ void pick_at_once(const Job& job, int64_t task, Arena*) {
                 row_at_once<C, S, A>(line, first, nest,
                                      [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
                                          const int64_t at = i + r * nest.y_step;
-                                         write<S, decltype(lane)>(out + at * size, C::result(joined.v));
+                                         write<S, decltype(lane)>(out + at * size, C::result(joined.v), past);
                                      });
             },
             [&](const int64_t*, int64_t y) {
@@ -90,6 +98,7 @@ void pick_at_once(const Job& job, int64_t task, Arena*) {
                     write<S, Lane<typename C::T, 0>>(job.y + (y + i) * size, C::absent());
             });
     });
+    if (past) settle_stores();
 }
 
 // O is uint8_t for numbers in the window, int64_t for flat indices.
@@ -108,7 +117,9 @@ void pick_where_at_once(const Job& job, int64_t task, Arena* arena) {
     const int64_t n = line.n, step = rows_are_lanes(job) ? 0 : job.axis[last].s * job.plane[last];
     const int64_t row_step = depth ? job.axis[depth - 1].s * job.plane[depth - 1] : 0;
     const bool cut = line.whole.begin > 0 || line.whole.end < n;
-    Told<U> told{flat ? take<U>(arena, most(kTold, n)) : nullptr, flat && goes_past_cache(job), nullptr, 0, 0};
+    // Indices that go past the cache are twice as many already: with the values too, 3.5 ms become 4.
+    const bool past = !flat && results_go_past(job, b, line, Lane<typename C::T, kVectorBytes>::count, size);
+    Told<U> told{flat ? take<U>(arena, most(kTold, n)) : nullptr, flat && indices_go_past(job), nullptr, 0, 0};
     as_they_lie<C>(job, [&]<class A>(A) {
         for_nests(
             job, b, weights, flat ? most(kTold / n, 1) : rows_together(line),
@@ -125,7 +136,7 @@ void pick_where_at_once(const Job& job, int64_t task, Arena* arena) {
                         using L = decltype(lane);
                         using W = decltype(joined.w);
                         const int64_t at = i + r * apart;
-                        write<S, L>(out + at * size, joined.v);
+                        write<S, L>(out + at * size, joined.v, past);
                         const bool none = L::count == 1 && A::k != 0 && lacks_all(*line.axis, line.j0 + i);
                         if constexpr (!flat) {
                             write_bytes<L>(winners + at, joined.w);
@@ -150,7 +161,7 @@ void pick_where_at_once(const Job& job, int64_t task, Arena* arena) {
                 }
             });
     });
-    if (told.past) settle_stores();
+    if (told.past || past) settle_stores();
     static_assert(sizeof(U) >= 4, "distances in the flat index need room");
 }
 
@@ -158,12 +169,12 @@ void pick_where_at_once(const Job& job, int64_t task, Arena* arena) {
 
 // Lanes of totals to results of type R, or halves of it (S), by way of `finish`.
 template <class R, class S, class L, class F>
-CENOTE_INLINE inline void write_total(char* p, typename L::V v, F finish) {
+CENOTE_INLINE inline void write_total(char* p, typename L::V v, F finish, bool past = false) {
     using T = typename L::Element;
     if constexpr (__is_same(S, Half) || __is_same(S, Brain)) {
         write_half<S, L>(p, finish(v));
     } else if constexpr (__is_same(T, R)) {
-        store(reinterpret_cast<R*>(p), finish(v));
+        store_or_past(reinterpret_cast<R*>(p), finish(v), past);
     } else if constexpr (L::count == 1) {
         store(reinterpret_cast<R*>(p), finish(static_cast<R>(v)));
     } else {
@@ -172,7 +183,8 @@ CENOTE_INLINE inline void write_total(char* p, typename L::V v, F finish) {
         using V = typename VecOf<R, some* static_cast<int>(sizeof(R))>::type;
         T held[L::count];
         store(held, v);
-        for (int k = 0; k < L::count; k += some) store(reinterpret_cast<R*>(p) + k, finish(widened<V>(held + k)));
+        for (int k = 0; k < L::count; k += some)
+            store_or_past(reinterpret_cast<R*>(p) + k, finish(widened<V>(held + k)), past);
     }
 }
 
@@ -212,6 +224,7 @@ void sum_at_once(const Job& job, int64_t task, Arena*) {
     const Line line = line_of(job, b, Weights{});
     as_they_lie<C>(job, [&]<class A>(A) {
         const Divisions<R> divisions(job, A::k);
+        const bool past = results_go_past(job, b, line, Lane<typename C::T, kVectorBytes>::count, size);
         const bool by_count = divisions.by_count;
         for_nests(
             job, b, Weights{}, rows_together(line),
@@ -229,9 +242,9 @@ void sum_at_once(const Job& job, int64_t task, Arena*) {
                             if (i != known)
                                 own = by_count ? division<R>(cells * divisions.counted(last, line.j0 + i)) : by;
                             known = i;
-                            write_total<R, S, L>(out + at * size, joined.v, own);
+                            write_total<R, S, L>(out + at * size, joined.v, own, past);
                         } else {
-                            write_total<R, S, L>(out + at * size, joined.v, by);
+                            write_total<R, S, L>(out + at * size, joined.v, by, past);
                         }
                     });
             },
@@ -244,6 +257,7 @@ void sum_at_once(const Job& job, int64_t task, Arena*) {
                 }
             });
     });
+    if (job.past) settle_stores();
 }
 
 // NaN left out: a total is divided by the cells that are in it, and by those of the padding that count.

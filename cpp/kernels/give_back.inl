@@ -92,13 +92,13 @@ struct Giving {
 
 // The lanes of one cell. Count = 0: any number of givers.
 template <class T, int Count>
-inline void give_lanes(T* cells, const Giving<T>& from, int64_t count, int64_t n) {
+inline void give_lanes(T* cells, const Giving<T>& from, int64_t count, int64_t n, bool past) {
     for_lanes<T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using L = decltype(lane);
         auto all = splat<typename L::V>(T{0});
         each<Count>(count,
                     [&](int64_t e) CENOTE_INLINE { all = all + won<L>(from.value[e], from.winner[e], i, from.id[e]); });
-        store(cells + i, all);
+        store_or_past(cells + i, all, past);
     });
 }
 
@@ -111,7 +111,8 @@ struct NextRow {
 // A row of cells of windows two apart, with K taps along the row, or two rows (Pair). Cell 2m - low is seen by window
 // m, and by the third tap of the one before it; the next cell by window m alone.
 template <class T, int K, int Count, bool Pair = false, int Bytes = kVectorBytes>
-inline void give_row(T* cells, const Axis& a, int64_t weight, const Giving<T>& from, int64_t count, NextRow next = {}) {
+inline void give_row(T* cells, const Axis& a, int64_t weight, const Giving<T>& from, int64_t count, bool past,
+                     NextRow next = {}) {
     using L = Lane<T, Bytes>;
     using V = typename L::V;
     constexpr int wide = L::count;
@@ -130,18 +131,20 @@ inline void give_row(T* cells, const Axis& a, int64_t weight, const Giving<T>& f
     const int64_t first = most(K == 3 ? 1 : 0, (a.low + 1) / 2), end = least(a.o, (a.n + a.low) / 2);
     if (end - first < wide) {
         // Planes of 14×14 have rows of less than a vector.
-        if constexpr (Bytes > 16) return give_row<T, K, Count, Pair, 16>(cells, a, weight, from, count, next);
+        if constexpr (Bytes > 16) return give_row<T, K, Count, Pair, 16>(cells, a, weight, from, count, past, next);
         for (int64_t c = 0; c < a.n; ++c) one(c);
         return;
     }
     for (int64_t c = 0; c < 2 * first - a.low; ++c) one(c);
+    past = past && Bytes == kVectorBytes && (end - first) % wide == 0 &&
+           at_vectors(cells + 2 * first - a.low, next.cells * static_cast<int64_t>(sizeof(T)));
     for (int64_t i = first; i < end; i += wide) {
         const int64_t m = least(i, end - wide);
         const auto write = [&](T* to, V even, V odd) CENOTE_INLINE {
             V low, high;
             interleave(even, odd, low, high, typename MakeSeq<wide>::type{});
-            store(to + 2 * m - a.low, low);
-            store(to + 2 * m - a.low + wide, high);
+            store_or_past(to + 2 * m - a.low, low, past);
+            store_or_past(to + 2 * m - a.low + wide, high, past);
         };
         V even = splat<V>(T{0}), odd = even, even_below = even, odd_below = even;
         each<Count>(count, [&](int64_t e) CENOTE_INLINE {
@@ -165,6 +168,7 @@ inline void give_cells(T* cells, const Job& job, const Giving<T>& rows, int64_t 
     const int last = job.rank - 1;
     const Axis& a = job.axis[last];
     const int64_t step = job.y_stride[last], weight = job.weight[last], n = job.lanes;
+    const bool past = job.past && at_vectors(cells, n * static_cast<int64_t>(sizeof(T)));
     for (int64_t c = begin; c < end; ++c) {
         const Seen seen = windows_of_cell(a, c);
         T* to = cells + c * n;
@@ -178,13 +182,13 @@ inline void give_cells(T* cells, const Job& job, const Giving<T>& rows, int64_t 
             }
         }
         if (all == 1)
-            give_lanes<T, 1>(to, from, 1, n);
+            give_lanes<T, 1>(to, from, 1, n, past);
         else if (all == 2)
-            give_lanes<T, 2>(to, from, 2, n);
+            give_lanes<T, 2>(to, from, 2, n, past);
         else if (all == 4)
-            give_lanes<T, 4>(to, from, 4, n);
+            give_lanes<T, 4>(to, from, 4, n, past);
         else
-            give_lanes<T, 0>(to, from, all, n);
+            give_lanes<T, 0>(to, from, all, n, past);
     }
 }
 
@@ -240,18 +244,20 @@ void give_back(const Job& job, int64_t task, Arena*) {
         } else if (givers.count == 0) {
             __builtin_memset(cells, 0, static_cast<size_t>(a.n) * sizeof(T));
         } else if (a.k == 2) {
-            if (next.cells) return give_row<T, 2, 1, true>(cells, a, weight, from, 1, next);
-            if (givers.count == 1) return give_row<T, 2, 1>(cells, a, weight, from, 1);
-            give_row<T, 2, 0>(cells, a, weight, from, givers.count);
+            if (next.cells) return give_row<T, 2, 1, true>(cells, a, weight, from, 1, job.past, next);
+            if (givers.count == 1) return give_row<T, 2, 1>(cells, a, weight, from, 1, job.past);
+            give_row<T, 2, 0>(cells, a, weight, from, givers.count, job.past);
         } else {
-            if (next.cells && givers.count == 1) return give_row<T, 3, 1, true>(cells, a, weight, from, 1, next);
-            if (next.cells) return give_row<T, 3, 2, true>(cells, a, weight, from, 2, next);
-            if (givers.count == 1) return give_row<T, 3, 1>(cells, a, weight, from, 1);
-            if (givers.count == 2) return give_row<T, 3, 2>(cells, a, weight, from, 2);
-            give_row<T, 3, 0>(cells, a, weight, from, givers.count);
+            if (next.cells && givers.count == 1)
+                return give_row<T, 3, 1, true>(cells, a, weight, from, 1, job.past, next);
+            if (next.cells) return give_row<T, 3, 2, true>(cells, a, weight, from, 2, job.past, next);
+            if (givers.count == 1) return give_row<T, 3, 1>(cells, a, weight, from, 1, job.past);
+            if (givers.count == 2) return give_row<T, 3, 2>(cells, a, weight, from, 2, job.past);
+            give_row<T, 3, 0>(cells, a, weight, from, givers.count, job.past);
         }
     };
-    if (rows == 0) return give(reinterpret_cast<T*>(x), {});
+    if (rows == 0) give(reinterpret_cast<T*>(x), {});
+    if (rows == 0) return settle_stores();
     for_rows(inner, extent, [&](const int64_t* at) {
         char* plane = x;
         bool single = true;
@@ -277,4 +283,5 @@ void give_back(const Job& job, int64_t task, Arena*) {
             if (++c + 1 < end) below = windows_of_cell(job.axis[inner], c + 1);
         }
     });
+    settle_stores();
 }

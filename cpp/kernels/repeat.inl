@@ -18,7 +18,7 @@ inline bool can_repeat(const Job& job) {
 
 // Cells 2m - low and 2m - low + 1 along a row are those of value m; n cells from cell j0 on.
 template <class T>
-inline void repeat_row(T* out, const T* value, const Axis& a, int64_t j0, int64_t n, const Division<T>& by) {
+inline void repeat_row(T* out, const T* value, const Axis& a, int64_t j0, int64_t n, const Division<T>& by, bool past) {
     using V = typename Lane<T, kVectorBytes>::V;
     constexpr int wide = Lane<T, kVectorBytes>::count;
     const auto one = [&](int64_t i) { out[i] = by(a.lengths[j0 + i] ? value[a.starts[j0 + i]] : T{0}); };
@@ -28,13 +28,14 @@ inline void repeat_row(T* out, const T* value, const Axis& a, int64_t j0, int64_
         return;
     }
     for (int64_t i = 0; i < 2 * begin - shift; ++i) one(i);
+    past = past && (end - begin) % wide == 0 && at_vectors(out + 2 * begin - shift, 0);
     for (int64_t i = begin; i < end; i += wide) {
         const int64_t m = least(i, end - wide);
         const V v = by(load<V>(value + m));
         V low, high;
         interleave(v, v, low, high, typename MakeSeq<wide>::type{});
-        store(out + 2 * m - shift, low);
-        store(out + 2 * m - shift + wide, high);
+        store_or_past(out + 2 * m - shift, low, past);
+        store_or_past(out + 2 * m - shift + wide, high, past);
     }
     for (int64_t i = 2 * end - shift; i < n; ++i) one(i);
 }
@@ -47,6 +48,8 @@ void repeat_values(const Job& job, int64_t task, Arena*) {
     const Division<T> by = division<T>(job.finish == Finish::average ? job.divisor : 1.0);
     const T none = by(T{0});
     const int64_t x_step = job.x_stride[last] / static_cast<int64_t>(sizeof(T)), y_step = job.y_stride[last];
+    constexpr int64_t size = sizeof(T);
+    const bool past = job.past && b.lanes * size % kVectorBytes == 0 && at_vectors(job.y + b.y * size, y_step * size);
     const auto fill = [&](T* out, int64_t n) {
         for (int64_t i = 0; i < n; ++i) out[i] = none;
     };
@@ -62,7 +65,7 @@ void repeat_values(const Job& job, int64_t task, Arena*) {
         }
         const T* value = reinterpret_cast<const T*>(from);
         if (!rows_are_lanes(job))
-            return seen ? repeat_row(out, value, a, b.j0[last], b.count[last], by) : fill(out, b.count[last]);
+            return seen ? repeat_row(out, value, a, b.j0[last], b.count[last], by, job.past) : fill(out, b.count[last]);
         for (int64_t c = 0; c < b.count[last]; ++c, out += y_step) {
             const int64_t j = b.j0[last] + c;
             if (!seen || a.lengths[j] == 0) {
@@ -71,8 +74,9 @@ void repeat_values(const Job& job, int64_t task, Arena*) {
             }
             const T* lanes = value + a.starts[j] * x_step;
             for_lanes<T>(b.lanes, [&](auto lane, int64_t i) CENOTE_INLINE {
-                store(out + i, by(load<typename decltype(lane)::V>(lanes + i)));
+                store_or_past(out + i, by(load<typename decltype(lane)::V>(lanes + i)), past);
             });
         }
     });
+    if (job.past) settle_stores();
 }

@@ -191,7 +191,7 @@ void slide_tile(const Job& job, int64_t task, Arena* arena) {
     if constexpr (N::placed) {
         most_rows = most(kTold / n, 1);
         slide.held_winners = take<U>(arena, places * slide.room);
-        slide.told = {take<U>(arena, least(most_rows, rows) * n), goes_past_cache(job), nullptr, 0, 0};
+        slide.told = {take<U>(arena, least(most_rows, rows) * n), indices_go_past(job), nullptr, 0, 0};
         slide.tap = static_cast<U>(flat ? a.d * job.plane[last] : job.weight[last]);
         slide.told_step = n;
         slide.own_step = flat ? U{0} : static_cast<U>(job.weight[0]);

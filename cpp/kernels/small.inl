@@ -43,6 +43,8 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "nest.inl"
 
+#include "past.inl"
+
 #include "told.inl"
 
 #include "at_once.inl"

@@ -29,27 +29,8 @@ CENOTE_ONCE void tell_numbers(uint8_t* out, const U* told, int64_t n) {
     });
 }
 
-// Past the cache, by whole lines: what is not in it need not be read before it is written.
-template <class V>
-CENOTE_INLINE inline void store_past(int64_t* p, V v) {
-#if defined(__AVX512F__)
-    if constexpr (sizeof(V) == 64) return _mm512_stream_si512(reinterpret_cast<__m512i*>(p), (__m512i)v);
-#endif
-#if defined(__AVX2__)
-    if constexpr (sizeof(V) == 32) return _mm256_stream_si256(reinterpret_cast<__m256i*>(p), (__m256i)v);
-#endif
-    store(p, v);
-}
-
-// What was stored past the cache is seen by other threads after this.
-inline void settle_stores() {
-#if defined(__AVX2__)
-    _mm_sfence();
-#endif
-}
-
 // Whether flat indices are so many that none of them is in the cache when it is read.
-inline bool goes_past_cache(const Job& job) {
+inline bool indices_go_past(const Job& job) {
     int64_t bytes = job.lanes * static_cast<int64_t>(sizeof(int64_t));
     for (int q = 0; q < job.rank; ++q) bytes *= job.axis[q].o;
     for (int i = 0; i < job.outer; ++i) bytes *= job.outer_size[i];
