@@ -110,6 +110,7 @@ bool join_planes(Job& job, int64_t& batch) {
 bool slides(const Job& job) {
     const Axis &up = job.axis[0], &along = job.axis[job.rank - 1];
     if (job.rank != 2 || up.starts || along.starts || job.x_stride[1] != job.lanes * size_of(job.in)) return false;
+    if (job.omit && job.reduce == Reduce::sum) return false;  // long rows of these do not slide
     return up.k > up.s && up.k <= kSlides && along.s == 1 && along.k > 1 && along.k <= kSlides;
 }
 

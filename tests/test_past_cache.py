@@ -20,6 +20,8 @@ PLANES: list[dict[str, Any]] = [
     {"window": (3, 3), "stride": 2, "padding": 1},
     {"window": (3, 2), "stride": 2, "padding": ((1, 0), (0, 0))},
     {"window": (2, 2), "padding": ((0, 0), (1, 0))},
+    {"window": (3, 3), "stride": 1, "padding": 1},
+    {"window": (3, 3), "stride": 1, "padding": ((0, 1), (1, 1)), "dilation": (2, 1)},
 ]
 
 
@@ -90,4 +92,5 @@ def test_large_results_lie_on_pages(layout: str) -> None:
         x, axes = x.reshape(8, 128, 128, 32), (1, 2)
     check(x, window=(2, 2), axes=axes)
     check(x, window=(3, 3), stride=2, padding=1, axes=axes)
+    check(x, window=(3, 3), stride=1, padding=1, axes=axes)
     check(x.astype("B"), window=(2, 2), axes=axes)

@@ -25,6 +25,7 @@ struct Slide {
     using T = typename N::T;
     using U = typename N::U;
     int64_t x_step, y_step;  // bytes from one row to the next
+    bool past;               // results are written past the cache
     int64_t apart;           // elements from one cell of a window to the next along the row
     // A ring of rows: the rows of a window are `between` places apart, and the next one goes to `place`.
     T* held;
@@ -56,7 +57,8 @@ CENOTE_ONCE void mend_winners(const Cut<U>* cuts, int64_t count, const char* y, 
 
 // `count` rows of n results side by side, at least as many as a vector has lanes: K cells of the row x and what is held
 // of the Rows - 1 rows before it. Only cells of the windows are read.
-template <class N, int K, int Rows>
+// Large: rows may be long, and results may go past the cache. A row of less than a line has no time to ask.
+template <class N, int K, int Rows, bool Large>
 CENOTE_ONCE void slide_rows(N& given, Slide<N>& state, const char* x, char* y, int64_t n, int64_t count) {
     using T = typename N::T;
     using U = typename N::U;
@@ -68,7 +70,8 @@ CENOTE_ONCE void slide_rows(N& given, Slide<N>& state, const char* x, char* y, i
     const N numbers = given;       // which no store can change
     const Slide<N> slide = state;  // this too
     typename N::Look look(given);
-    const bool laid = slide.lines[0] != nullptr, is_long = n * size >= kLongRow;
+    const bool laid = slide.lines[0] != nullptr;
+    const bool past = Large && slide.past, is_long = Large && n * size >= kLongRow;
     const int64_t apart = slide.apart * size, cells = n + (K - 1) * slide.apart;
     const auto lay = [&](int64_t row, const char* from) {
         copy_row(slide.lines[row % 2] + slide.before, reinterpret_cast<const T*>(from), slide.inside);
@@ -93,7 +96,7 @@ CENOTE_ONCE void slide_rows(N& given, Slide<N>& state, const char* x, char* y, i
             const int64_t at = i < n - wide ? i : n - wide;  // the last ones, some of them a second time
             if (is_long) {
                 __builtin_prefetch(x + slide.x_step + at * size);
-                __builtin_prefetch(y + slide.y_step + at * size, 1);
+                if (!past) __builtin_prefetch(y + slide.y_step + at * size, 1);
             }
             V cell[K];
             Reg all;
@@ -122,7 +125,7 @@ CENOTE_ONCE void slide_rows(N& given, Slide<N>& state, const char* x, char* y, i
                                  CENOTE_INLINE { row[t] = t < Rows - 1 ? load<V>(slide.held + held[t] + i) : all.v; });
             if constexpr (Rows == 2) all = C::combine(numbers.held(row[0]), all);
             if constexpr (Rows == 3) all = C::combine(C::combine(numbers.held(row[0]), numbers.held(row[1])), all);
-            store(y + at * size, numbers.cell(all));
+            store_or_past(y + at * size, numbers.cell(all), past);
             if constexpr (N::placed) {
                 if constexpr (Rows > 1)
                     each<Rows - 1>(Rows - 1, [&](int64_t t) CENOTE_INLINE {
@@ -156,8 +159,11 @@ void slide_tile(const Job& job, int64_t task, Arena* arena) {
     using T = typename N::T;
     using U = typename N::U;
     using Rows = void (*)(N&, Slide<N>&, const char*, char*, int64_t, int64_t);
-    static constexpr Rows ways[][kSlideTaps] = {{&slide_rows<N, 2, 1>, &slide_rows<N, 2, 2>, &slide_rows<N, 2, 3>},
-                                                {&slide_rows<N, 3, 1>, &slide_rows<N, 3, 2>, &slide_rows<N, 3, 3>}};
+    static constexpr Rows ways[][2][kSlideTaps] = {
+        {{&slide_rows<N, 2, 1, false>, &slide_rows<N, 2, 2, false>, &slide_rows<N, 2, 3, false>},
+         {&slide_rows<N, 2, 1, true>, &slide_rows<N, 2, 2, true>, &slide_rows<N, 2, 3, true>}},
+        {{&slide_rows<N, 3, 1, false>, &slide_rows<N, 3, 2, false>, &slide_rows<N, 3, 3, false>},
+         {&slide_rows<N, 3, 1, true>, &slide_rows<N, 3, 2, true>, &slide_rows<N, 3, 3, true>}}};
     constexpr int64_t size = sizeof(T), wide = Lane<T, kVectorBytes>::count;
     const Box b = locate(job, task);
     const int last = job.rank - 1;
@@ -166,13 +172,15 @@ void slide_tile(const Job& job, int64_t task, Arena* arena) {
     const int64_t j0 = b.j0[last], up_j0 = last ? b.j0[0] : 0, rows = last ? b.count[0] : 1;
     const int64_t x_stride = last ? job.x_stride[0] : 0;
     const int64_t unit = b.lanes, n = b.count[last] * unit, y_stride = last ? job.y_stride[0] : n;
-    const Rows* way = ways[a.k - 2];
     const Span whole = whole_windows(a, j0, b.count[last]), sound = whole_windows(up, up_j0, rows);
     const bool cut = whole.begin > 0 || whole.end < b.count[last];
     N numbers(job);
     Slide<N> slide{};
     slide.apart = a.d * unit;
     slide.y_step = y_stride * size;
+    slide.past = job.past && !(job.winners && job.report == Report::index) && n % wide == 0 &&
+                 at_vectors(job.y + b.y * size, slide.y_step);
+    const Rows* way = ways[a.k - 2][slide.past || n * size >= kLongRow];
     slide.room = n + wide;
     const int64_t first = most(first_cell(a, j0), 0), places = (up.k - 1) * up.d + 1;
     slide.held = take<T>(arena, places * slide.room);
@@ -235,6 +243,7 @@ void slide_tile(const Job& job, int64_t task, Arena* arena) {
                 slide.place = 0;
                 Slide<N> only_held = slide;
                 only_held.y_step = only_held.told_step = 0;
+                only_held.past = false;
                 only_held.told.lines = nullptr;
                 way[0](numbers, only_held, x, unused, n, before);
                 slide.place = before;
@@ -249,7 +258,7 @@ void slide_tile(const Job& job, int64_t task, Arena* arena) {
         }
         if constexpr (N::placed) slide.told.tell(job, at, n, next - i, y_stride);
     }
-    if (slide.told.past) settle_stores();
+    if (slide.told.past || slide.past) settle_stores();
     if (!numbers.wild()) return;
     if constexpr (__is_same(N, Halves<true>)) slide_tile<WildHalves<true>>(job, task, arena);
     if constexpr (__is_same(N, Halves<false>)) slide_tile<WildHalves<false>>(job, task, arena);

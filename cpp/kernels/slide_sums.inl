@@ -11,7 +11,7 @@ constexpr int64_t kValidBytes = 16 * 1024;  // of a row of results, where two ro
 // `Count` rows of n cells to their totals: up to three, a tree is a chain.
 template <class C, class S, int Count>
 CENOTE_ONCE void add_rows(Target<C> totals, const char* first, int64_t step, int64_t n) {
-    const bool is_long = n * static_cast<int64_t>(sizeof(S)) >= kLongRow;
+    const bool is_long = !C::two_planes && n * static_cast<int64_t>(sizeof(S)) >= kLongRow;
     for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using L = decltype(lane);
         const char* x = first + i * static_cast<int64_t>(sizeof(S));
@@ -34,7 +34,7 @@ struct Divisor {
 
 // n results of windows of `Count` totals each, `by` elements apart. Exact: as in the division, where that is known.
 template <class C, class S, class R, int Count, bool Exact>
-CENOTE_ONCE void finish_slide(Source<C> totals, int64_t by, const Divisor<R>& given, char* y, int64_t n) {
+CENOTE_ONCE void finish_slide(Source<C> totals, int64_t by, const Divisor<R>& given, char* y, int64_t n, bool past) {
     constexpr int64_t size = __is_same(S, Half) || __is_same(S, Brain) ? 2 : sizeof(R);
     const Divisor<R> divisor = given;  // which no store through `y` can change
     const Division<R> number{divisor.number.divisor, divisor.number.inverse, Exact};
@@ -48,7 +48,7 @@ CENOTE_ONCE void finish_slide(Source<C> totals, int64_t by, const Divisor<R>& gi
         if constexpr (C::two_planes)
             store(y + i * size, divide_valid<R>(all.v, all.w, divisor.by_valid, divisor.padded, divisor.number));
         else
-            write_total<R, S, L>(y + i * size, all.v, number);
+            write_total<R, S, L>(y + i * size, all.v, number, past);
     });
 }
 
@@ -73,7 +73,7 @@ template <class C, class S, class R>
 void slide_sums(const Job& job, int64_t task, Arena* arena) {
     using T = typename C::T;
     using Add = void (*)(Target<C>, const char*, int64_t, int64_t);
-    using End = void (*)(Source<C>, int64_t, const Divisor<R>&, char*, int64_t);
+    using End = void (*)(Source<C>, int64_t, const Divisor<R>&, char*, int64_t, bool);
     static constexpr bool exact = !C::two_planes;
     static constexpr Add add[] = {&add_rows<C, S, 1>, &add_rows<C, S, 2>, &add_rows<C, S, 3>};
     static constexpr End divided[] = {&finish_slide<C, S, R, 1, false>, &finish_slide<C, S, R, 2, false>,
@@ -149,10 +149,13 @@ void slide_sums(const Job& job, int64_t task, Arena* arena) {
                              static_cast<R>(cells - outer.there * g->cells.there)};
                 const End finish = (g->by.number.exact ? multiplied : divided)[a.k - 1];
                 const int64_t at = g->begin * unit, many = (g->end - g->begin) * unit;
-                finish(readable<C>(ahead<C>(totals[early & i], at)), a.d * unit, g->by, y + at * size, many);
+                const bool past =
+                    job.past && groups == 1 && many % Lane<T, kVectorBytes>::count == 0 && at_vectors(y, 0);
+                finish(readable<C>(ahead<C>(totals[early & i], at)), a.d * unit, g->by, y + at * size, many, past);
             }
         }
     }
+    if (job.past) settle_stores();
 }
 
 inline TaskFn sliding_sums(const Job& job) {

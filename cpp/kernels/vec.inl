@@ -97,7 +97,7 @@ inline void for_lanes(int64_t n, F f) {
 // The same for a row that is not written where it is read: the last vector ends where the row does, and does some
 // elements a second time. Single elements would take longer than the rest of a row of 110 bytes.
 template <class T, class F>
-inline void for_lanes_apart(int64_t n, F f) {
+CENOTE_INLINE inline void for_lanes_apart(int64_t n, F f) {
     constexpr int wide = kVectorBytes / sizeof(T), narrow = 16 / sizeof(T);
     if (n >= wide) {
         int64_t i = 0;
