@@ -15,8 +15,8 @@ from cenote import primitives, reference
 from cenote.window import parse_window
 from path_checks import check_all, check_picks, check_sums, rough, ties, ways, with_nans
 
-# Rows of 32 bytes and a window more are the least, with winners of floats those of 16; these are up to two vectors of most
-# dtypes, and a few windows.
+# Rows of 32 bytes and a window more are the least, with winners of floats those of 16; these are up to two vectors of
+# most dtypes, and a few windows.
 ROWS = [4, 5, 6, 7, 8, 9, 10, 16, 17, 31, 33, 34, 64, 67]
 HALVES = [np.dtype("e"), BFLOAT16]
 FLOATS = [np.dtype("f"), np.dtype("d")]

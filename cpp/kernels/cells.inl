@@ -237,3 +237,9 @@ template <class C>
 constexpr bool has_top = requires(typename C::template Reg<typename C::T> r) { r.top; };
 template <class C>
 constexpr bool is_flagged = requires { C::flagged; };
+
+// Whether cells know which tap they are.
+template <class C>
+constexpr bool is_placed = false;
+template <class T, bool Largest, bool Omit>
+constexpr bool is_placed<PickAt<T, Largest, Omit>> = true;

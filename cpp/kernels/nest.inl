@@ -150,12 +150,6 @@ inline Line line_of(const Job& job, const Box& b, const Weights& weights) {
             weights.of[last]};
 }
 
-// Whether cells know which tap they are.
-template <class C>
-constexpr bool is_placed = false;
-template <class T, bool Largest, bool Omit>
-constexpr bool is_placed<PickAt<T, Largest, Omit>> = true;
-
 // How the windows of a row lie: K cells each, Stride apart, or the lanes of one window (K = 0).
 template <int K, int Stride = 1, bool Dilated = false>
 struct Along {
@@ -329,77 +323,4 @@ inline void row_at_once(const Line& line, const char* first, const Nest& nest, D
     // so).
     alone(0, line.whole.begin);
     alone(line.whole.end, line.n);
-}
-
-// How many rows go together: where windows are cut along the row, few, so that their cells are still in the nearest
-// cache when they are joined one by one (max 3×3 s2 p1 of 32×64×112×112, one thread: 8.35 ms, and 7.8 by eights).
-inline int64_t rows_together(const Line& line) {
-    return line.whole.begin > 0 || line.whole.end < line.n ? 8 : INT64_MAX;
-}
-
-// What is done with a row of results: its windows on the axes before it, where it starts in x, its cells off the row,
-// none or some of them, and its first element in y. Called through a pointer, so that the walk is compiled once.
-using RowFn = void (*)(const void* context, const int64_t* j, const char* first, const Nest& nest, int64_t y);
-
-// Rows that lack no cell are handed over together, up to `most_rows`: the way from one to the next takes longer than a
-// row of a few vectors.
-CENOTE_ONCE void walk_nests(const Job& job, const Box& b, const Weights& weights, int64_t most_rows, RowFn row,
-                            const void* context) {
-    const int depth = row_depth(job), inner = depth - 1;
-    Span taps[kMaxDims] = {};
-    int64_t j[kMaxDims] = {};
-    for (int q = 0; q < depth; ++q) taps[q] = {0, job.axis[q].k};
-    Nest whole = nest_of(job, depth, taps, weights);
-    if (depth == 0) return row(context, j, b.x, whole, b.y);
-    const Axis& a = job.axis[inner];
-    const int64_t x_step = a.s * job.x_stride[inner], y_step = job.y_stride[inner];
-    const Span sound = whole_windows(a, b.j0[inner], b.count[inner]);
-    for_rows(inner, b.count, [&](const int64_t* at) {
-        const char* x = b.x + first_cell(a, b.j0[inner]) * job.x_stride[inner];
-        int64_t y = b.y;
-        bool cut = false;
-        for (int q = 0; q < inner; ++q) {
-            j[q] = b.j0[q] + at[q];
-            taps[q] = real_taps(job.axis[q], j[q]);
-            cut |= taps[q].end - taps[q].begin < job.axis[q].k;
-            x += first_cell(job.axis[q], j[q]) * job.x_stride[q];
-            y += at[q] * job.y_stride[q];
-        }
-        for (int64_t i = 0; i < b.count[inner]; ++i) {
-            j[inner] = b.j0[inner] + i;
-            int64_t rows = 1;
-            if (!cut && i >= sound.begin && i < sound.end) {
-                whole.rows = rows = least(most_rows, sound.end - i);
-                whole.x_step = x_step;
-                whole.y_step = y_step;
-                row(context, j, x, whole, y);
-            } else {
-                taps[inner] = real_taps(a, j[inner]);
-                row(context, j, x, nest_of(job, depth, taps, weights), y);
-            }
-            i += rows - 1;
-            x += rows * x_step;
-            y += rows * y_step;
-        }
-    });
-}
-
-// f(j, first, nest, y) for every row of results that has a cell, empty(j, y) for the others.
-template <class F, class E>
-inline void for_nests(const Job& job, const Box& b, const Weights& weights, int64_t most_rows, F f, E empty) {
-    struct Both {
-        F& f;
-        E& empty;
-    };
-    const Both both{f, empty};
-    walk_nests(
-        job, b, weights, most_rows,
-        [](const void* context, const int64_t* j, const char* first, const Nest& nest, int64_t y) {
-            const Both& both = *static_cast<const Both*>(context);
-            if (nest.count)
-                both.f(j, first, nest, y);
-            else
-                both.empty(j, y);
-        },
-        &both);
 }

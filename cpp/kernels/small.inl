@@ -42,6 +42,7 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 #include "moderate.inl"
 
 #include "nest.inl"
+#include "nest_rows.inl"
 
 #include "past.inl"
 
