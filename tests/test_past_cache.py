@@ -27,7 +27,7 @@ PLANES: list[dict[str, Any]] = [
 
 def results(x: Array, **window: Any) -> list[Array]:
     """What small windows give, there and back."""
-    functions = [functools.partial(f, **window) for f in (cn.max_pool, cn.avg_pool, cn.sum_pool)]
+    functions: list[Any] = [functools.partial(f, **window) for f in (cn.max_pool, cn.avg_pool, cn.sum_pool)]
     if x.dtype.kind != "f":
         return [f(x) for f in functions]
     given = []
