@@ -256,8 +256,11 @@ void give_back(const Job& job, int64_t task, Arena*) {
             give_row<T, 3, 0>(cells, a, weight, from, givers.count, job.past);
         }
     };
-    if (rows == 0) give(reinterpret_cast<T*>(x), {});
-    if (rows == 0) return settle_stores();
+    if (rows == 0) {
+        give(reinterpret_cast<T*>(x), {});
+        if (job.past) settle_stores();
+        return;
+    }
     for_rows(inner, extent, [&](const int64_t* at) {
         char* plane = x;
         bool single = true;
@@ -283,5 +286,5 @@ void give_back(const Job& job, int64_t task, Arena*) {
             if (++c + 1 < end) below = windows_of_cell(job.axis[inner], c + 1);
         }
     });
-    settle_stores();
+    if (job.past) settle_stores();
 }

@@ -178,7 +178,8 @@ void slide_tile(const Job& job, int64_t task, Arena* arena) {
     Slide<N> slide{};
     slide.apart = a.d * unit;
     slide.y_step = y_stride * size;
-    slide.past = job.past && !(job.winners && job.report == Report::index) && n % wide == 0 &&
+    // Not where they are read again (mend_winners), nor beside indices that are twice as many.
+    slide.past = job.past && !(N::placed && (cut || job.report == Report::index)) && n % wide == 0 &&
                  at_vectors(job.y + b.y * size, slide.y_step);
     const Rows* way = ways[a.k - 2][slide.past || n * size >= kLongRow];
     slide.room = n + wide;
