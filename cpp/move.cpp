@@ -113,7 +113,7 @@ void scatter(const Request& request, int64_t bytes) {
         return;
     }
     job.scatters = true;
-    job.past = goes_past_cache(bytes);
+    job.past = goes_past_cache(0, bytes);
     job.direct = in_one_piece(job);
     if (!job.direct) std::memset(x, 0, static_cast<size_t>(bytes));
     const Axis& outermost = job.axis[0];

@@ -79,7 +79,9 @@ bool lay_out(const Request& r, Job& job, int64_t& batch) {
         size *= window_axis[dim] < 0 ? r.shape[dim] : r.axis[window_axis[dim]].o;
     }
     if (size == 0) return false;
-    job.past = goes_past_cache(size * size_of(job.out));
+    int64_t cells = 1;
+    for (int i = 0; i < r.ndim; ++i) cells *= r.shape[i];
+    job.past = goes_past_cache(cells * size_of(job.in), size * size_of(job.out));
 
     // Trailing axes that are not pooled become lanes, as far as x has them in one piece.
     int dims = r.ndim;

@@ -9,7 +9,7 @@ namespace cenote {
 // over.
 void choose_tasks(Job& job, int64_t& batch, int threads, int64_t cells);
 
-// Whether so many bytes of results are written past the cache where that is possible.
-bool goes_past_cache(int64_t bytes);
+// Whether results are written past the cache where that is possible, so many bytes being read and written.
+bool goes_past_cache(int64_t read, int64_t written);
 
 }  // namespace cenote

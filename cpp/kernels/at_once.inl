@@ -80,9 +80,9 @@ template <class C, class S>
 void pick_at_once(const Job& job, int64_t task, Arena*) {
     constexpr int64_t size = sizeof(S);
     const Box b = locate(job, task);
-    const Line line = line_of(job, b, Weights{});
-    const bool past = results_go_past(job, b, line, Lane<typename C::T, kVectorBytes>::count, size);
     as_they_lie<C>(job, [&]<class A>(A) {
+        const Line line = with_ends<C, S, A>(line_of(job, b, Weights{}));
+        const bool past = results_go_past(job, b, line, Lane<typename C::T, kVectorBytes>::count, size);
         for_nests(
             job, b, Weights{}, rows_together(line),
             [&](const int64_t*, const char* first, const Nest& nest, int64_t y) {
@@ -98,7 +98,7 @@ void pick_at_once(const Job& job, int64_t task, Arena*) {
                     write<S, Lane<typename C::T, 0>>(job.y + (y + i) * size, C::absent());
             });
     });
-    if (past) settle_stores();
+    if (job.past) settle_stores();
 }
 
 // O is uint8_t for numbers in the window, int64_t for flat indices.
@@ -113,14 +113,14 @@ void pick_where_at_once(const Job& job, int64_t task, Arena* arena) {
     const int depth = row_depth(job), last = job.rank - 1;
     Weights weights{};
     for (int q = 0; q < job.rank; ++q) weights.of[q] = flat ? job.axis[q].d * job.plane[q] : job.weight[q];
-    const Line line = line_of(job, b, weights);
-    const int64_t n = line.n, step = rows_are_lanes(job) ? 0 : job.axis[last].s * job.plane[last];
+    const int64_t n = line_of(job, b, weights).n, step = rows_are_lanes(job) ? 0 : job.axis[last].s * job.plane[last];
     const int64_t row_step = depth ? job.axis[depth - 1].s * job.plane[depth - 1] : 0;
-    const bool cut = line.whole.begin > 0 || line.whole.end < n;
-    // Indices that go past the cache are twice as many already: with the values too, 3.5 ms become 4.
-    const bool past = !flat && results_go_past(job, b, line, Lane<typename C::T, kVectorBytes>::count, size);
     Told<U> told{flat ? take<U>(arena, most(kTold, n)) : nullptr, flat && indices_go_past(job), nullptr, 0, 0};
     as_they_lie<C>(job, [&]<class A>(A) {
+        const Line line = with_ends<C, S, A>(line_of(job, b, weights));
+        const bool cut = line.whole.begin > 0 || line.whole.end < n;
+        // Indices that go past the cache are twice as many already: with the values too, 3.5 ms become 4.
+        const bool past = !flat && results_go_past(job, b, line, Lane<typename C::T, kVectorBytes>::count, size);
         for_nests(
             job, b, weights, flat ? most(kTold / n, 1) : rows_together(line),
             [&](const int64_t* j, const char* first, const Nest& nest, int64_t y) {
@@ -161,7 +161,7 @@ void pick_where_at_once(const Job& job, int64_t task, Arena* arena) {
                 }
             });
     });
-    if (told.past || past) settle_stores();
+    if (told.past || job.past) settle_stores();
     static_assert(sizeof(U) >= 4, "distances in the flat index need room");
 }
 

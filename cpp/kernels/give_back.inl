@@ -108,11 +108,17 @@ struct NextRow {
     int64_t cells, id;
 };
 
+template <class V, int... I>
+inline V next_lanes(V v, Seq<I...>) {  // 0 in the last one
+    return __builtin_shufflevector(v, V{}, (I + 1)...);
+}
+
 // A row of cells of windows two apart, with K taps along the row, or two rows (Pair). Cell 2m - low is seen by window
-// m, and by the third tap of the one before it; the next cell by window m alone.
-template <class T, int K, int Count, bool Pair = false, int Bytes = kVectorBytes>
-inline void give_row(T* cells, const Axis& a, int64_t weight, const Giving<T>& from, int64_t count, bool past,
-                     NextRow next = {}) {
+// m, and by the third tap of the one before it; the next cell by window m alone. Vectors of cells begin at the former,
+// or, where that is an odd one, at the latter (Odd): rows are whole vectors then, at their places.
+template <class T, int K, int Count, bool Pair, bool Odd, int Bytes>
+inline void give_row_by(T* cells, const Axis& a, int64_t weight, const Giving<T>& from, int64_t count, bool past,
+                        NextRow next) {
     using L = Lane<T, Bytes>;
     using V = typename L::V;
     constexpr int wide = L::count;
@@ -128,30 +134,44 @@ inline void give_row(T* cells, const Axis& a, int64_t weight, const Giving<T>& f
         cells[cell] = all;
         if (Pair) cells[cell + next.cells] = below;
     };
-    const int64_t first = most(K == 3 ? 1 : 0, (a.low + 1) / 2), end = least(a.o, (a.n + a.low) / 2);
+    const int64_t start = Odd - a.low;  // the vector of window m begins at cell 2m + start
+    const int64_t first = most(K == 3 && !Odd ? 1 : 0, (1 - start) / 2), end = least(a.o, (a.n - start) / 2);
     if (end - first < wide) {
         // Planes of 14×14 have rows of less than a vector.
-        if constexpr (Bytes > 16) return give_row<T, K, Count, Pair, 16>(cells, a, weight, from, count, past, next);
+        if constexpr (Bytes > 16)
+            return give_row_by<T, K, Count, Pair, Odd, 16>(cells, a, weight, from, count, past, next);
         for (int64_t c = 0; c < a.n; ++c) one(c);
         return;
     }
-    for (int64_t c = 0; c < 2 * first - a.low; ++c) one(c);
+    for (int64_t c = 0; c < 2 * first + start; ++c) one(c);
     past = past && Bytes == kVectorBytes && (end - first) % wide == 0 &&
-           at_vectors(cells + 2 * first - a.low, next.cells * static_cast<int64_t>(sizeof(T)));
+           at_vectors(cells + 2 * first + start, next.cells * static_cast<int64_t>(sizeof(T)));
     for (int64_t i = first; i < end; i += wide) {
         const int64_t m = least(i, end - wide);
+        const bool last = m + wide == a.o;  // there is no window after these
         const auto write = [&](T* to, V even, V odd) CENOTE_INLINE {
             V low, high;
-            interleave(even, odd, low, high, typename MakeSeq<wide>::type{});
-            store_or_past(to + 2 * m - a.low, low, past);
-            store_or_past(to + 2 * m - a.low + wide, high, past);
+            if constexpr (Odd)
+                interleave(odd, even, low, high, typename MakeSeq<wide>::type{});
+            else
+                interleave(even, odd, low, high, typename MakeSeq<wide>::type{});
+            store_or_past(to + 2 * m + start, low, past);
+            store_or_past(to + 2 * m + start + wide, high, past);
         };
         V even = splat<V>(T{0}), odd = even, even_below = even, odd_below = even;
         each<Count>(count, [&](int64_t e) CENOTE_INLINE {
+            const auto at = [&](int64_t j, int64_t id)
+                                CENOTE_INLINE { return won<L>(from.value[e], from.winner[e], j, id); };
             const auto give = [&](V& to_even, V& to_odd, int64_t id) CENOTE_INLINE {
-                if constexpr (K == 3) to_even = to_even + won<L>(from.value[e], from.winner[e], m - 1, id + 2 * weight);
-                to_even = to_even + won<L>(from.value[e], from.winner[e], m, id);
-                to_odd = to_odd + won<L>(from.value[e], from.winner[e], m, id + weight);
+                if constexpr (K == 3) to_even = to_even + at(Odd ? m : m - 1, id + 2 * weight);
+                if constexpr (Odd) {
+                    V after = at(m + !last, id);
+                    if (last) after = next_lanes(after, typename MakeSeq<wide>::type{});
+                    to_even = to_even + after;
+                } else {
+                    to_even = to_even + at(m, id);
+                }
+                to_odd = to_odd + at(m, id + weight);
             };
             give(even, odd, from.id[e]);
             if (Pair && e == count - 1) give(even_below, odd_below, from.id[e] + next.id);
@@ -159,7 +179,16 @@ inline void give_row(T* cells, const Axis& a, int64_t weight, const Giving<T>& f
         write(cells, even, odd);
         if constexpr (Pair) write(cells + next.cells, even_below, odd_below);
     }
-    for (int64_t c = 2 * end - a.low; c < a.n; ++c) one(c);
+    for (int64_t c = 2 * end + start; c < a.n; ++c) one(c);
+}
+
+template <class T, int K, int Count, bool Pair = false>
+inline void give_row(T* cells, const Axis& a, int64_t weight, const Giving<T>& from, int64_t count, bool past,
+                     NextRow next = {}) {
+    if (a.low % 2)
+        give_row_by<T, K, Count, Pair, true, kVectorBytes>(cells, a, weight, from, count, past, next);
+    else
+        give_row_by<T, K, Count, Pair, false, kVectorBytes>(cells, a, weight, from, count, past, next);
 }
 
 // A row of cells with lanes.

@@ -86,6 +86,8 @@ CENOTE_ONCE void finish_row(const Norm& given, const float* totals, const float*
     });
 }
 
+constexpr int64_t kFinished = 1024;  // totals that wait for it, if one row has not more
+
 template <class C>
 void norm_at_once(const Job& job, int64_t task, Arena* arena) {
     const Box b = locate(job, task);
@@ -93,21 +95,23 @@ void norm_at_once(const Job& job, int64_t task, Arena* arena) {
     const Norm norm = norm_of(job);
     using Wide = typename Lane<uint32_t, kVectorBytes>::V;
     Wide wild{};
-    // A logarithm or a cube root is a long chain: in a loop of its own, more of them are under way at once.
-    float* totals = has_top<C> ? take<float>(arena, line.n) : nullptr;
-    float* tops = has_top<C> ? take<float>(arena, line.n) : nullptr;
+    // A logarithm or a cube root is a long chain: in a loop of its own, for some rows at a time, more of them are under
+    // way at once.
+    const int64_t n = line.n, most_rows = has_top<C> ? most(kFinished / n, 1) : rows_together(line);
+    float* totals = has_top<C> ? take<float>(arena, most_rows * n) : nullptr;
+    float* tops = has_top<C> ? take<float>(arena, most_rows * n) : nullptr;
     uint32_t wild_elsewhere = 0;
     as_they_lie<C>(job, [&]<class A>(A) {
         for_nests(
-            job, b, Weights{}, has_top<C> ? 1 : rows_together(line),
+            job, b, Weights{}, most_rows,
             [&](const int64_t*, const char* first, const Nest& nest, int64_t y) {
                 float* out = reinterpret_cast<float*>(job.y) + y;
                 row_at_once<C, float, A>(line, first, nest,
                                          [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
                                              using L = decltype(lane);
                                              if constexpr (has_top<C>) {
-                                                 store(totals + i, joined.v);
-                                                 store(tops + i, joined.top);
+                                                 store(totals + r * n + i, joined.v);
+                                                 store(tops + r * n + i, joined.top);
                                              } else {
                                                  store(out + i + r * nest.y_step, square_root(joined.v));
                                              }
@@ -116,7 +120,12 @@ void norm_at_once(const Job& job, int64_t task, Arena* arena) {
                                              else
                                                  wild_elsewhere |= joined.w;
                                          });
-                if constexpr (has_top<C>) finish_row<C>(norm, totals, tops, out, line.n);
+                if constexpr (has_top<C>) {
+                    const bool one_piece = nest.y_step == n;
+                    for (int64_t r = 0; r < (one_piece ? 1 : nest.rows); ++r)
+                        finish_row<C>(norm, totals + r * n, tops + r * n, out + r * nest.y_step,
+                                      one_piece ? nest.rows * n : n);
+                }
             },
             [&](const int64_t*, int64_t y) {
                 for (int64_t i = 0; i < line.n; ++i)

@@ -152,7 +152,8 @@ struct StripPairs {
     int64_t x_step, y_step;   // bytes; elements
     int64_t lead, inside, n;  // elements: padding before the cells, these; results
     int64_t by;
-    bool apart;  // rows do not follow each other, so that the next ones are fetched ahead
+    int64_t ahead;  // bytes from the first row of cells to those that are fetched meanwhile
+    bool apart;     // rows do not follow each other, so that those of results are fetched too
 };
 
 // The rows of cells of the first pair, all but the last two of them, are raised already.
@@ -167,10 +168,8 @@ CENOTE_ONCE void strip_pairs(const Norm& given, Watch<K>& watch, const StripPair
         const StripPairs now = at;
         for (int64_t e = 0; e < now.inside; e += wide) {
             const int64_t i = least(e, now.inside - wide), to = now.lead + i;
-            if (now.apart) {
-                __builtin_prefetch(now.x + (Taps + 1) * now.x_step + i * size);
-                __builtin_prefetch(now.x + (Taps + 2) * now.x_step + i * size);
-            }
+            __builtin_prefetch(now.x + now.ahead + i * size);
+            __builtin_prefetch(now.x + now.ahead + now.x_step + i * size);
             V power[Taps + 1], cell[Taps + 1];
             each<Taps + 1>(0, [&](int64_t t) CENOTE_INLINE {
                 cell[t] = load<V>(reinterpret_cast<const float*>(now.x + t * now.x_step) + i);
@@ -292,6 +291,8 @@ void norm_strips(const Job& job, int64_t task, Arena* arena) {
                 both.n = windows * unit;
                 both.by = a.d * unit;
                 both.apart = x_stride > 2 * inside * size;
+                // The next two; of short rows some later ones.
+                both.ahead = (a.k + 1 + (both.apart ? 0 : kAhead / x_stride)) * x_stride;
                 (a.k == 2 ? strip_pairs<K, 2> : strip_pairs<K, 3>)(norm, watch, both, pairs);
                 forget();
                 next = i + 2 * pairs;
