@@ -10,16 +10,16 @@ import numpy as np
 
 from cases import DEFAULT_LIMITS, LEVELS, Array, Case, make_data, same_bits
 from cenote import primitives, reference
+from cenote.arrays import memory_order
 from cenote.geometry import Geometry
 
-WAYS = [(1, DEFAULT_LIMITS), (2, (2048, 64)), (3, (1, 1))]
 DTYPES = [np.dtype(t) for t in "fBdhieb"]
 
 
-def ways(x: Array, geometry: Geometry) -> Iterator[Case]:
+def ways(x: Array, geometry: Geometry, grain: int = 64) -> Iterator[Case]:
     """Every level with few and many threads, large and tiny tiles."""
     for level in LEVELS:
-        for threads, limits in WAYS:
+        for threads, limits in ((1, DEFAULT_LIMITS), (2, (2048, grain)), (3, (1, 1))):
             yield Case(x, {}, geometry, level, threads, limits)
 
 
@@ -89,3 +89,41 @@ def check_all(geometry: Geometry, dtype: np.dtype[Any]) -> None:
         tied, x = with_nans(rng, tied, cells), with_nans(rng, x, cells)
     check_picks(tied, geometry)
     check_sums(x, geometry)
+
+
+# ------------------------------------------------------------------------------------ values to their winners
+
+
+def winning_cells(where: Array, geometry: Geometry) -> list[Array]:
+    """The index of each window's winner in x."""
+    index: list[Array] = list(np.indices(where.shape))
+    sizes = tuple(axis.n for axis in geometry.axes)
+    for axis, cell in zip(geometry.axes, np.unravel_index(np.maximum(where, 0), sizes), strict=True):
+        index[axis.position] = cell
+    return index
+
+
+def scattered(g: Array, where: Array, geometry: Geometry, order: tuple[int, ...] | None) -> Array:
+    """Each value added to the cell with its flat index, window after window as they lie in memory."""
+    out = np.zeros(geometry.shape, g.dtype)
+    turned = [v.transpose(order or range(v.ndim)).ravel() for v in (*winning_cells(where, geometry), g, where)]
+    won = turned[-1] >= 0
+    np.add.at(out, tuple(v[won] for v in turned[:-2]), turned[-2][won])
+    return out
+
+
+def check_scatter(x: Array, geometry: Geometry, dtype: str, largest: bool = True, omit: bool = False) -> None:
+    """To the bit, on every level, with any number of threads: a sum does not depend on how the plane is cut."""
+    g = np.random.default_rng(4).standard_normal(geometry.out_shape).astype(dtype)
+    values, where = reference.pick(x, geometry, largest, omit)
+    expected = scattered(g, where, geometry, memory_order(primitives.winners(x, geometry, largest, omit)[1]))
+    gathered = np.where(where < 0, np.zeros((), dtype), expected[tuple(winning_cells(where, geometry))])
+    for case in ways(x, geometry, 1):
+        with case.setting():
+            found, offsets = primitives.winners(x, geometry, largest, omit)
+            got = primitives.scatter(g, offsets, geometry)
+            back = primitives.gather(got, offsets, geometry)
+        what = (case.level, case.threads, dtype, omit, geometry)
+        assert same_bits(found, values), what
+        assert same_bits(got, expected), what
+        assert same_bits(back, gathered), what

@@ -14,58 +14,14 @@ import numpy as np
 import pytest
 
 import cenote as cn
-from cases import DEFAULT_LIMITS, LEVELS, Array, Case, make_data, same_bits
+from cases import DEFAULT_LIMITS, LEVELS, Array, make_data, same_bits
 from cenote import _core, pooling, primitives, reference, window
-from cenote.arrays import memory_order
 from cenote.geometry import Geometry
 from cenote.linear import Divide, WindowAverage, WindowSum
 from cenote.window import adaptive_geometry, parse_window
-
-WAYS = [(1, DEFAULT_LIMITS), (2, (2048, 1)), (3, (1, 1))]
-
-
-def ways(x: Array, geometry: Geometry) -> Iterator[Case]:
-    for level in LEVELS:
-        for threads, limits in WAYS:
-            yield Case(x, {}, geometry, level, threads, limits)
-
+from path_checks import check_scatter, scattered, ways
 
 # ------------------------------------------------------------------------------------ values to their winners
-
-
-def winning_cells(where: Array, geometry: Geometry) -> list[Array]:
-    """The index of each window's winner in x."""
-    index: list[Array] = list(np.indices(where.shape))
-    sizes = tuple(axis.n for axis in geometry.axes)
-    for axis, cell in zip(geometry.axes, np.unravel_index(np.maximum(where, 0), sizes), strict=True):
-        index[axis.position] = cell
-    return index
-
-
-def scattered(g: Array, where: Array, geometry: Geometry, order: tuple[int, ...] | None) -> Array:
-    """Each value added to the cell with its flat index, window after window as they lie in memory."""
-    out = np.zeros(geometry.shape, g.dtype)
-    turned = [v.transpose(order or range(v.ndim)).ravel() for v in (*winning_cells(where, geometry), g, where)]
-    won = turned[-1] >= 0
-    np.add.at(out, tuple(v[won] for v in turned[:-2]), turned[-2][won])
-    return out
-
-
-def check_scatter(x: Array, geometry: Geometry, dtype: str, largest: bool = True, omit: bool = False) -> None:
-    """To the bit, on every level, with any number of threads: a sum does not depend on how the plane is cut."""
-    g = np.random.default_rng(4).standard_normal(geometry.out_shape).astype(dtype)
-    values, where = reference.pick(x, geometry, largest, omit)
-    expected = scattered(g, where, geometry, memory_order(primitives.winners(x, geometry, largest, omit)[1]))
-    gathered = np.where(where < 0, np.zeros((), dtype), expected[tuple(winning_cells(where, geometry))])
-    for case in ways(x, geometry):
-        with case.setting():
-            found, offsets = primitives.winners(x, geometry, largest, omit)
-            got = primitives.scatter(g, offsets, geometry)
-            back = primitives.gather(got, offsets, geometry)
-        what = (case.level, case.threads, dtype, omit, geometry)
-        assert same_bits(found, values), what
-        assert same_bits(got, expected), what
-        assert same_bits(back, gathered), what
 
 
 def few_values(shape: tuple[int, ...], nans: float = 0.0) -> Array:
@@ -182,7 +138,7 @@ def test_the_derivative_is_the_scatter(dtype: str) -> None:
             g = np.random.default_rng(5).integers(-9, 10, geometry.out_shape).astype(x.dtype)
             expected = scattered(g.astype("f"), where, geometry, None).astype(x.dtype)
             results = []
-            for case in ways(x, geometry):
+            for case in ways(x, geometry, 1):
                 with case.setting():
                     y, pull = cn.vjp(lambda x, p=pool, k=k, s=stride, q=padding: p(x, k, stride=s, padding=q), x)
                     results.append(pull(g)[0])
@@ -231,7 +187,7 @@ def test_averages_and_their_derivatives(i: int, dtype: str) -> None:
     by = np.where(counts == 0, 1, counts) if divisor is None else np.array(divisor)
     slow = matrix(lambda u: Divide(by)(reference.sum_pool(u, geometry, False)), shape)
     close = {"float16": 4e-3, "float64": 1e-14}.get(dtype, 2e-6)
-    for case in ways(x, geometry):
+    for case in ways(x, geometry, 1):
         with case.setting():
             y, dy = cn.jvp(lambda x: cn.avg_pool(x, **AVERAGES[i]), (x,), (t,))
             again, pull = cn.vjp(lambda x: cn.avg_pool(x, **AVERAGES[i]), x)
@@ -254,7 +210,7 @@ def test_a_divisor_that_is_a_power_of_two_may_come_before_or_after_the_sum(by: f
         geometry = parse_window((k, k), s, padding).on((2, 20, 31))
         x, g = (np.random.default_rng(k).standard_normal(n).astype("f") for n in (geometry.shape, geometry.out_shape))
         average, total, divide = WindowAverage(geometry, by), WindowSum(geometry), Divide(np.array(by))
-        for case in ways(x, geometry):
+        for case in ways(x, geometry, 1):
             with case.setting():
                 assert same_bits(average(x), divide(total(x)))
                 np.testing.assert_array_equal(average.T(g), total.T(divide(g)))

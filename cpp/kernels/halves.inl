@@ -66,20 +66,16 @@ void pick_halves(const Job& job, int64_t task, Arena* arena) {
     const HalfKeys how = half_keys<Largest>(job);
     View<C> in;
     in.base = {take<int16_t>(arena, dense(job.rank, b.cells, b.lanes, in.stride)), nullptr};
-    const bool lanes = rows_are_lanes(job);
-    const int last = job.rank - 1, depth = row_depth(job);
-    const int64_t n = lanes ? b.lanes : b.cells[last], stride = lanes ? job.lane_stride : job.x_stride[last];
-    int16_t *copy = take<int16_t>(arena, n), *keys = in.base.v;
+    const CellRows rows = cell_rows(job, b);
+    int16_t *copy = take<int16_t>(arena, rows.n), *keys = in.base.v;
     bool wild = false;
-    for_rows(depth, b.cells, [&](const int64_t* at) {
-        const char* from = lanes ? b.x : b.x + b.c0[last] * stride;
-        for (int q = 0; q < depth; ++q) from += (b.c0[q] + at[q]) * job.x_stride[q];
-        if (stride != 2 || job.swap) {
-            load_row(DType::i16, copy, from, stride, n, job.swap);
+    for_cell_rows(job, b, rows, [&](const char* from) {
+        if (rows.stride != 2 || job.swap) {
+            load_row(DType::i16, copy, from, rows.stride, rows.n, job.swap);
             from = reinterpret_cast<const char*>(copy);
         }
-        wild |= bits_to_keys(how, keys, from, n);
-        keys += n;
+        wild |= bits_to_keys(how, keys, from, rows.n);
+        keys += rows.n;
     });
     if (wild)
         return job.omit ? pick_tile<Pick<float, Largest, true>>(job, task, arena)

@@ -18,7 +18,7 @@ inline Span whole_windows(const Axis& a, int64_t j0, int64_t count) {
     return {begin - j0, most(begin, end) - j0};
 }
 
-enum class Way { one_by_one, in_a_row, doubling, sweeping, halving, spread };
+enum class Way { one_by_one, in_a_row, in_groups, doubling, sweeping, halving, spread };
 
 constexpr int64_t kLineBytes = 96 * 1024;  // what a line that is gone over again and again may fill of the caches
 
@@ -87,14 +87,19 @@ inline Plan<C> plan_pass(const Pass<C>& p, int64_t lines, bool has_second, Arena
         return plan;
     }
     plan.at = margins(a, p.j0, p.count, p.c0, p.cells);
-    // Long runs are fast one window at a time; short ones are worth undoing a stride for.
+    // Long runs are fast one window at a time; single elements are worth undoing a stride for.
     if (doubling_pays(a)) {
         plan.way = Way::doubling;
         plan.chunk = odd_lines(p.run, width, kLineBytes / length);
         if (a.s > 1 && p.out_stride == p.run && p.run * width < 64)
             plan.spare = take_cells<C>(arena, length * p.run, true);
         plan.laid = cut || p.in_stride != p.run || plan.chunk != p.run;
-    } else if (dense && (a.s == 1 || (a.s <= 64 && p.run * width < 32))) {
+    } else if (groups_pay<C>(p)) {
+        plan.way = Way::in_groups;
+        plan.line = take_cells<C>(arena, last_room<C>(p), has_second);
+        plan.sums = take_cells<C>(arena, last_room<C>(p), true);
+        return plan;
+    } else if (dense && (a.s == 1 || (a.s <= 64 && p.run == 1))) {
         // Long runs are not worth a copy: windows that are cut are joined one by one.
         plan.apart = cut && p.run * width >= 256;
         if (plan.apart && p.whole.begin >= p.whole.end) return plan;
@@ -145,6 +150,7 @@ inline void run_line(const Pass<C>& p, const Plan<C>& plan, Source<C> in, Target
             const Source<C> cells = plan.laid ? readable<C>(plan.line) : ahead<C>(in, plan.at.from * p.run);
             return windows_in_a_row<C>(p, cells, out, p.count, plan.phases);
         }
+        case Way::in_groups: return windows_in_groups<C>(p, in, out, plan.line, plan.sums);
         case Way::doubling:
             for (int64_t i = 0; i < p.run; i += plan.chunk) {
                 const int64_t run = least(plan.chunk, p.run - i);

@@ -33,6 +33,8 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 #include "short_lines.inl"
 #include "sweeps.inl"
 
+#include "groups.inl"
+
 #include "pass.inl"
 
 #include "tile.inl"

@@ -63,9 +63,42 @@ inline void for_rows(int depth, const int64_t* extent, F f) {
 inline bool rows_are_lanes(const Job& job) { return job.lanes > 1; }
 inline int row_depth(const Job& job) { return rows_are_lanes(job) ? job.rank : job.rank - 1; }
 
+// How the cells of a tile lie in x: rows of n elements, `stride` bytes apart, for each position of the axes before
+// `depth`. Lanes that lie behind each other, as the channels of a picture do, are one row.
+struct CellRows {
+    int depth;
+    int64_t n, stride;
+};
+inline CellRows cell_rows(const Job& job, const Box& b) {
+    const int last = job.rank - 1;
+    if (!rows_are_lanes(job)) return {last, b.cells[last], job.x_stride[last]};
+    if (b.lanes == job.lanes && job.x_stride[last] == job.lanes * job.lane_stride)
+        return {last, b.cells[last] * b.lanes, job.lane_stride};
+    return {job.rank, b.lanes, job.lane_stride};
+}
+
+// f(from) for each of them, where none is padding.
+template <class F>
+inline void for_cell_rows(const Job& job, const Box& b, const CellRows& rows, F f) {
+    const char* first = b.x;
+    for (int q = 0; q < job.rank; ++q) first += b.c0[q] * job.x_stride[q];
+    for_rows(rows.depth, b.cells, [&](const int64_t* at) {
+        const char* from = first;
+        for (int q = 0; q < rows.depth; ++q) from += at[q] * job.x_stride[q];
+        f(from);
+    });
+}
+
 // The cells of a tile as a dense array of the work dtype.
 template <class T>
 CENOTE_ONCE void bring_in(const Job& job, const Box& b, T* out) {
+    if (!job.physical_padding) {
+        const CellRows rows = cell_rows(job, b);
+        return for_cell_rows(job, b, rows, [&](const char* from) {
+            load_row(job.in, out, from, rows.stride, rows.n, job.swap);
+            out += rows.n;
+        });
+    }
     const bool lanes = rows_are_lanes(job);
     const int last = job.rank - 1;
     for_rows(row_depth(job), b.cells, [&](const int64_t* at) {
@@ -77,12 +110,6 @@ CENOTE_ONCE void bring_in(const Job& job, const Box& b, T* out) {
             from += cell * job.x_stride[q];
         }
         int64_t n = lanes ? b.lanes : b.cells[last];
-        if (!job.physical_padding) {
-            load_row(job.in, out, lanes ? from : from + b.c0[last] * job.x_stride[last],
-                     lanes ? job.lane_stride : job.x_stride[last], n, job.swap);
-            out += n;
-            return;
-        }
         const T pad = static_cast<T>(job.pad_value);
         if (lanes || !real) {
             if (real)
@@ -173,18 +200,29 @@ inline View<C> result_view(const Job& job, const Box& b) {
     return view;
 }
 
-// f(at, offset in the view, element of y, n) for every row of results.
+// How results lie, in y and in a view of them: rows of n elements for each position of the axes before `depth`. A row
+// is windows along the last axis, `unit` elements of each, or the lanes of one window.
+struct ResultRows {
+    int depth;
+    int64_t n, unit;
+};
+inline ResultRows result_rows(const Job& job, const Box& b, const int64_t* stride) {
+    const int last = job.rank - 1;
+    const bool along = !rows_are_lanes(job) || (stride[last] == b.lanes && job.y_stride[last] == b.lanes);
+    return along ? ResultRows{last, b.count[last] * b.lanes, b.lanes} : ResultRows{job.rank, b.lanes, b.lanes};
+}
+
+// f(at, offset in the view, element of y, n) for every one.
 template <class F>
 inline void for_result_rows(const Job& job, const Box& b, const int64_t* stride, F f) {
-    const int depth = row_depth(job);
-    const int64_t n = rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1];
-    for_rows(depth, b.count, [&](const int64_t* at) {
+    const ResultRows rows = result_rows(job, b, stride);
+    for_rows(rows.depth, b.count, [&](const int64_t* at) {
         int64_t offset = 0, y = b.y;
-        for (int q = 0; q < depth; ++q) {
+        for (int q = 0; q < rows.depth; ++q) {
             offset += at[q] * stride[q];
             y += at[q] * job.y_stride[q];
         }
-        f(at, offset, y, n);
+        f(at, offset, y, rows.n);
     });
 }
 
@@ -261,10 +299,13 @@ CENOTE_ONCE bool order_tells(const Job& job, const Box& b, const View<C>& cells,
     if (any(nans)) return true;
     if (!any(zeros)) return false;
     const W signed_zero = splat<W>(Unsigned<T>{1} << (8 * sizeof(T) - 1));
-    for_rows(row_depth(job), b.cells, [&](const int64_t* at) {
+    const int last = job.rank - 1;
+    const bool along = !rows_are_lanes(job) || cells.stride[last] == b.lanes;
+    const int depth = along ? last : job.rank;
+    for_rows(depth, b.cells, [&](const int64_t* at) {
         int64_t offset = 0;
-        for (int q = 0; q < row_depth(job); ++q) offset += at[q] * cells.stride[q];
-        search_row(cells.base.v + offset, rows_are_lanes(job) ? b.lanes : b.cells[job.rank - 1],
+        for (int q = 0; q < depth; ++q) offset += at[q] * cells.stride[q];
+        search_row(cells.base.v + offset, along ? b.cells[last] * b.lanes : b.lanes,
                    [&](auto v) CENOTE_INLINE { signed_zeros |= (W)(W(v) == signed_zero); });
     });
     return any(signed_zeros);
@@ -297,7 +338,7 @@ inline void pick_tile(const Job& job, int64_t task, Arena* arena) {
     if constexpr (C::omit)
         if (in_place) return quiet_results<T>(job, b);
     if (in_place) return;
-    T* mended = C::omit ? take<T>(arena, rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1]) : nullptr;
+    T* mended = C::omit ? take<T>(arena, result_rows(job, b, found.stride).n) : nullptr;
     for_result_rows(job, b, found.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
         const T* row = found.base.v + offset;
         if constexpr (C::omit) {

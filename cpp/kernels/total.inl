@@ -54,10 +54,12 @@ struct Divisors {
     double outer, real_outer, largest;
 };
 
+// Each of n counts `unit` times.
 template <class T>
-inline T* as_numbers(const int64_t* counts, int64_t n, Arena* arena) {
-    T* out = take<T>(arena, n);
-    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(counts[i]);
+inline T* as_numbers(const int64_t* counts, int64_t n, int64_t unit, Arena* arena) {
+    T *out = take<T>(arena, n * unit), *to = out;
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t e = 0; e < unit; ++e) *to++ = static_cast<T>(counts[i]);
     return out;
 }
 
@@ -91,9 +93,11 @@ template <class C, class R>
 inline void finish_sums(const Job& job, const Box& b, const View<C>& totals, bool in_place, Arena* arena) {
     using U = typename C::U;
     constexpr bool omit = C::two_planes, inexact = Limits<R>::has_nan;
-    const bool average = job.finish == Finish::average, lanes = rows_are_lanes(job);
-    const int last = job.rank - 1, depth = row_depth(job);
-    const int64_t width = lanes ? b.lanes : b.count[last];
+    const bool average = job.finish == Finish::average;
+    const ResultRows rows = result_rows(job, b, totals.stride);
+    const int last = job.rank - 1, depth = rows.depth;
+    const bool along = depth == last;
+    const int64_t width = rows.n;
     R* scratch = take<R>(arena, width);
     // Results that are of type R are made where they belong.
     const bool lands = job.out == (inexact ? (sizeof(R) == 4 ? DType::f32 : DType::f64) : DType::i64) ||
@@ -102,12 +106,12 @@ inline void finish_sums(const Job& job, const Box& b, const View<C>& totals, boo
     const bool divides = average && !job.by_divisor;
     const Counts counts = divides ? count_cells(job, b, arena) : Counts{};
     Divisors<R> by{};
-    by.largest = lanes ? 1 : 0;
+    by.largest = along ? 0 : 1;
     bool even = true;  // one divisor along each row
-    if (divides && !lanes) {
-        by.along = as_numbers<R>(counts.counted[last], width, arena);
-        by.real_along = as_numbers<R>(counts.real[last], width, arena);
-        for (int64_t j = 0; j < width; ++j) {
+    if (divides && along) {
+        by.along = as_numbers<R>(counts.counted[last], b.count[last], rows.unit, arena);
+        by.real_along = as_numbers<R>(counts.real[last], b.count[last], rows.unit, arena);
+        for (int64_t j = 0; j < b.count[last]; ++j) {
             even &= counts.counted[last][j] == counts.counted[last][0];
             by.largest = by.largest < static_cast<double>(counts.counted[last][j])
                              ? static_cast<double>(counts.counted[last][j])
@@ -192,7 +196,7 @@ inline bool finish_planes(const Job& job, const Box& b, Arena* arena) {
         bool even = true;
         if (divides) {
             by.along = take<R>(arena, n);
-            const R* along = as_numbers<R>(counts.counted[last], wide, arena);
+            const R* along = as_numbers<R>(counts.counted[last], wide, 1, arena);
             for (int64_t i = 0; i < rows; ++i) {
                 const R of_row = static_cast<R>(counts.counted[last - 1][i]);
                 for (int64_t j = 0; j < wide; ++j) by.along[i * wide + j] = along[j] * of_row;
@@ -258,7 +262,7 @@ inline void in_double(const Job& job, const Box& b, Arena* arena, F write) {
     if (exponential || (job.power != 1.0 && job.power != 2.0))
         bound = minimum ? bounds<Pick<double, false, false>>(job, b, in, size, arena)
                         : bounds<Pick<double, true, false>>(job, b, in, size, arena);
-    double* row = take<double>(arena, rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1]);
+    double* row = take<double>(arena, b.count[job.rank - 1] * b.lanes);
     const auto finish = [&](const double* totals, const double* exponents, int64_t offset, int64_t y, int64_t n) {
         copy_row(row, totals + offset, n);
         finish_wide(job, row, exponents ? exponents + offset : nullptr, n);
@@ -298,7 +302,7 @@ inline void wide_sum_tile(const Job& job, int64_t task, Arena* arena) {
     if (!single_will_do(job)) return in_double(job, b, arena, store_doubles);
     const Single s = in_single(job, b, arena);
     const Norm norm = norm_of(job);
-    float* row = take<float>(arena, rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1]);
+    float* row = take<float>(arena, b.count[job.rank - 1] * b.lanes);
     const auto finish = [&](int64_t offset, int64_t n) {
         copy_row(row, s.totals.base.v + offset, n);
         finish_single(norm, row, s.bound ? s.bound + offset : nullptr, n);

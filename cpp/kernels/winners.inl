@@ -25,7 +25,7 @@ inline Taps tap_table(const Job& job, Arena* arena) {
     return taps;
 }
 
-// What the windows along one axis add to the report, and which of them lack taps.
+// What the windows along one axis add to the report, and which of them lack taps; each window `unit` times.
 struct Along {
     int64_t* start;  // the flat index of tap 0
     int64_t* lead;   // the offset of the first real tap
@@ -34,20 +34,21 @@ struct Along {
     int64_t cuts;
 };
 
-inline Along windows_along(const Job& job, const Box& b, int q, Arena* arena) {
+inline Along windows_along(const Job& job, const Box& b, int q, int64_t unit, Arena* arena) {
     const Axis& a = job.axis[q];
-    const int64_t n = b.count[q];
+    const int64_t n = b.count[q] * unit;
     Along along{take<int64_t>(arena, n), take<int64_t>(arena, n), take<int64_t>(arena, n), take<bool>(arena, n), 0};
-    const Span whole = whole_windows(a, b.j0[q], n);
-    for (int64_t j = 0; j < n; ++j) {
-        along.start[j] = first_cell(a, b.j0[q] + j) * job.plane[q];
-        along.lead[j] = 0;
-        along.none[j] = false;
-        if (j >= whole.begin && j < whole.end) continue;
-        const Span real = real_taps(a, b.j0[q] + j);
-        along.none[j] = real.begin == real.end;
-        along.lead[j] = along.none[j] ? 0 : real.begin * job.weight[q];  // of nothing there is no first tap
-        along.cut[along.cuts++] = j;
+    const Span whole = whole_windows(a, b.j0[q], b.count[q]);
+    for (int64_t j = 0, i = 0; j < b.count[q]; ++j) {
+        const bool cut = j < whole.begin || j >= whole.end;
+        const int64_t start = first_cell(a, b.j0[q] + j) * job.plane[q];
+        const Span real = cut ? real_taps(a, b.j0[q] + j) : Span{0, 1};
+        for (int64_t e = 0; e < unit; ++e, ++i) {
+            along.start[i] = start;
+            along.none[i] = real.begin == real.end;
+            along.lead[i] = along.none[i] ? 0 : real.begin * job.weight[q];  // of nothing there is no first tap
+            if (cut) along.cut[along.cuts++] = i;
+        }
     }
     return along;
 }
@@ -78,13 +79,13 @@ CENOTE_ONCE void report_winners(const Job& job, const Box& b, const T* values, U
                                 const int64_t* stride, T absent, Arena* arena) {
     using U = Unsigned<T>;
     const Taps taps = tap_table(job, arena);
-    const bool lanes = rows_are_lanes(job);
-    const int depth = row_depth(job);
+    const ResultRows rows = result_rows(job, b, stride);
+    const int depth = rows.depth;
     Along* axes = take<Along>(arena, job.rank);
-    for (int q = 0; q < job.rank; ++q) axes[q] = windows_along(job, b, q, arena);
-    const Along* last = lanes ? nullptr : &axes[job.rank - 1];
+    for (int q = 0; q < job.rank; ++q) axes[q] = windows_along(job, b, q, q < depth ? 1 : rows.unit, arena);
+    const Along* last = depth < job.rank ? &axes[depth] : nullptr;
     const O no_winner = static_cast<O>(~O{0});
-    T* mended = job.omit ? take<T>(arena, lanes ? b.lanes : b.count[job.rank - 1]) : nullptr;
+    T* mended = job.omit ? take<T>(arena, rows.n) : nullptr;
     for_result_rows(job, b, stride, [&](const int64_t* at, int64_t offset, int64_t y, int64_t n) {
         const T* v = values + offset;
         U* w = offsets ? offsets + offset : nullptr;
