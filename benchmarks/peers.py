@@ -182,7 +182,7 @@ def opencv(case: Case, x: Array, g: Array | None = None) -> Candidate:
     """
     lib = library("cv2")
     if case.steps == case.window and case.op == "avg":
-        size = case.output_shape[::-1]
+        size = case.output_shape[1::-1]  # width, height; channels come along
         whole = x.dtype.kind in "iu"
         return Candidate(lambda: lib.resize(x, size, interpolation=lib.INTER_AREA), rounds=whole)
     kernel = np.ones(case.window, np.uint8)
@@ -230,7 +230,8 @@ def numpy(case: Case, x: Array, g: Array | None = None) -> Candidate:
 def skimage(case: Case, x: Array, g: Array | None = None) -> Candidate:
     reduce = library("skimage.measure").block_reduce
     how = np.max if case.op == "max" else np.mean
-    return Candidate(lambda: reduce(x, case.window, how))
+    block = (*case.window, *(1,) * (x.ndim - len(case.window)))
+    return Candidate(lambda: reduce(x, block, how))
 
 
 def mygrad(case: Case, x: Array, g: Array | None = None) -> Candidate:

@@ -15,7 +15,7 @@ SECTIONS = {
     "forward": "networks, forward",
     "vjp": "networks, value and VJP",
     "windows": "large windows, and how time grows with them",
-    "images": "images of 4096²",
+    "images": "images",
     "dtypes": "other dtypes, per byte moved",
     "smooth": "smooth maximum and p-norm",
     "conv": "convolution, forward",
@@ -125,6 +125,15 @@ def images() -> Iterator[Row]:
             case = Case(op, IMAGE, (2, 2), dtype=dtype)
             goals = (AHEAD, Goal("copy", 0.7))
             yield Row("images", f"{op} 2×2 of {dtype}, 4096²", case, peers, goals, mean="forward" if listed else None)
+    # What is not in the table that the goals come from, and what people do with pictures.
+    everybody = ("numpy", "skimage", "opencv")
+    for dtype in ("uint8", "uint16", "float32"):
+        yield Row("images", f"avg 4×4 of {dtype}, 4096²", Case("avg", IMAGE, (4, 4), dtype=dtype), everybody, (AHEAD,))
+    for dtype in ("uint8", "float32"):
+        for op, k in (("max", 2), ("avg", 2), ("avg", 4)):
+            case = Case(op, (2048, 2048, 3), (k, k), dtype=dtype, axes=(0, 1))
+            others = everybody[: 3 if op == "avg" else 2]
+            yield Row("images", f"{op} {k}×{k} of {dtype}, 2048²×3", case, others, (AHEAD,))
 
 
 DTYPES = ("float64", "float16", "bfloat16", *(f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u")))

@@ -76,8 +76,8 @@ CENOTE_ONCE void join_groups(Target<C> out, Source<C> in, int64_t count, int64_t
 template <class C>
 inline bool groups_pay(const Pass<C>& p) {
     const Axis& a = *p.axis;
-    return !a.starts && a.s > 1 && a.k <= kGroupTaps && p.run > 1 && p.in_stride == p.run &&
-           p.out_stride == p.run && p.run * static_cast<int64_t>(sizeof(typename C::T)) <= kMostGroup;
+    return !a.starts && a.s > 1 && a.k <= kGroupTaps && p.run > 1 && p.in_stride == p.run && p.out_stride == p.run &&
+           p.run * static_cast<int64_t>(sizeof(typename C::T)) <= kMostGroup;
 }
 
 // Room for the windows at the end of a line, their cells and what is read and written behind them.

@@ -164,10 +164,26 @@ inline void lay_line(Target<C> line, Source<C> in, const Margins& m, int64_t str
 // Whether windows in a row can be read two cells apart in registers.
 inline bool by_stride_2(const Axis& a, int64_t run) { return a.s == 2 && a.d == 1 && run == 1 && a.k >= 2 && a.k <= 4; }
 
-// All windows at once, as one long row. A stride is undone first: phase r holds the cells r, r + s, r + 2s, …
+// Whether windows of single elements are joined from every cell on, and those that are asked for picked out: fewer
+// elements are gone through one by one then (max 5×5 of 4096² of uint8, one thread: 1.5 ms, and 0.75 so).
 template <class C>
-inline void windows_in_a_row(const Pass<C>& p, Source<C> cells, Target<C> out, int64_t count, Source<C>* phases) {
+inline bool from_every_cell(const Axis& a) {
+    return a.s > 4 && a.k > 1 && a.k * (C::summed ? 1 : 2) <= Lane<typename C::T, kVectorBytes>::count;
+}
+
+// All windows at once, as one long row. A stride is undone first: phase r holds the cells r, r + s, r + 2s, …; or at
+// the end, where `every` has room for a window from each cell on.
+template <class C>
+inline void windows_in_a_row(const Pass<C>& p, Source<C> cells, Target<C> out, int64_t count, Source<C>* phases,
+                             Target<C> every) {
     const Axis& a = *p.axis;
+    if (every.v) {
+        for (int64_t t = 0; t < a.k; ++t) p.rows[t] = ahead<C>(cells, t * a.d);
+        join_rows<C>(every, p.rows, 0, a.k, a.k, (count - 1) * a.s + 1, p.weight);
+        take_every(out.v, every.v, count, a.s, 1);
+        if constexpr (C::two_planes) take_every(out.w, every.w, count, a.s, 1);
+        return;
+    }
     if (by_stride_2(a, p.run)) {
         if (a.k == 2) return join_stride_2<C, 2>(out, cells, count, p.weight);
         if (a.k == 3) return join_stride_2<C, 3>(out, cells, count, p.weight);
@@ -223,7 +239,8 @@ inline RegOf<C, typename C::T> by_halving(Source<C> cells, int64_t k, int64_t we
 template <class C>
 inline void windows_by_halving(Target<C> out, Source<C> cells, int64_t count, int64_t out_stride, int64_t k,
                                int64_t weight, Target<C> a, Target<C> b) {
-    for (; k % 2 == 0 && k > 2; k /= 2) {
+    for (; k % 2 == 0; k /= 2) {
+        if (k == 2 && out_stride == 1) return join_stride_2<C, 2>(out, cells, count, weight);
         join_stride_2<C, 2>(a, cells, count * (k / 2), weight);
         cells = readable<C>(a);
         const Target<C> used = a;

@@ -139,8 +139,8 @@ CENOTE_INLINE inline RegOf<C, typename L::V> alternate_cells(RegOf<C, typename L
 struct Line {
     const Axis* axis;
     int64_t j0, n;
-    Span whole;      // the windows that lack no cell of the row, or only what mends_ends() is about
-    int64_t weight;  // of a tap along it
+    Span whole;                        // the windows that lack no cell of the row, or only what mends_ends() is about
+    int64_t weight;                    // of a tap along it
     bool front = false, back = false;  // the first window lacks its first cell, the last one its last
 };
 
@@ -163,8 +163,8 @@ enum class End { none, front, back };
 template <End E>
 struct Ends {};
 
-// Whether that cell can have its neighbour in its place, which is in the window too: that changes no maximum. Joined one
-// by one, such windows take a quarter of the time of a row, and results that begin at the second one are no whole
+// Whether that cell can have its neighbour in its place, which is in the window too: that changes no maximum. Joined
+// one by one, such windows take a quarter of the time of a row, and results that begin at the second one are no whole
 // vectors, which cannot go past the cache (max 3×3 s2 p1 of 32×64×112×112: 4.4 ms, and 3.6 so).
 template <class C, class S, class A>
 constexpr bool mends_ends = A::k > 0 && A::stride == 2 && !A::dilated && !C::summed && __is_same(S, float);

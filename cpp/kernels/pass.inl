@@ -64,11 +64,13 @@ inline Plan<C> plan_pass(const Pass<C>& p, int64_t lines, bool has_second, Arena
             return plan;
         }
     }
-    if (p.run == 1 && dense_in && a.d == 1 && a.k >= kHalved && (a.starts || a.s >= a.k || p.count == 1)) {
+    // Windows side by side are halved together, as long as they come out even: a power of two to the end.
+    plan.together = p.run == 1 && dense_in && a.d == 1 && !a.starts && a.s == a.k && a.k % 2 == 0 && a.k <= kBlock &&
+                    p.count > 1 && p.whole.begin == 0 && p.whole.end == p.count;
+    const bool to_the_end = plan.together && p.out_stride == 1 && a.k > 2 && (a.k & (a.k - 1)) == 0;
+    if (to_the_end ||
+        (p.run == 1 && dense_in && a.d == 1 && a.k >= kHalved && (a.starts || a.s >= a.k || p.count == 1))) {
         plan.way = Way::halving;
-        // Windows side by side are halved together, as long as they come out even.
-        plan.together = !a.starts && a.s == a.k && a.k % 2 == 0 && a.k <= kBlock && p.count > 1 && p.whole.begin == 0 &&
-                        p.whole.end == p.count;
         const int64_t half = (plan.together ? p.count * a.k : least(a.k, kBlock)) / 2 + 1;
         plan.line = take_cells<C>(arena, half, true);
         plan.sums = take_cells<C>(arena, half, true);
@@ -106,7 +108,9 @@ inline Plan<C> plan_pass(const Pass<C>& p, int64_t lines, bool has_second, Arena
         plan.way = Way::in_a_row;
         if (plan.apart) return plan;
         plan.laid = cut;
-        if (a.s > 1 && !by_stride_2(a, p.run)) {
+        if (from_every_cell<C>(a)) {
+            plan.spare = take_cells<C>(arena, length, true);
+        } else if (a.s > 1 && !by_stride_2(a, p.run)) {
             plan.phases = take<Source<C>>(arena, a.s);
             const int64_t deep = p.count + (a.k - 1) * a.d / a.s;
             for (int64_t r = 0; r < a.s; ++r) plan.phases[r] = {nullptr, nullptr};
@@ -143,12 +147,12 @@ inline void run_line(const Pass<C>& p, const Plan<C>& plan, Source<C> in, Target
                 const int64_t first = first_cell(a, p.j0 + p.whole.begin) - p.c0;
                 windows_one_by_one<C>(p, in, out, 0, p.whole.begin);
                 windows_in_a_row<C>(p, ahead<C>(in, first * p.run), ahead<C>(out, p.whole.begin * p.run),
-                                    p.whole.end - p.whole.begin, nullptr);
+                                    p.whole.end - p.whole.begin, nullptr, {});
                 return windows_one_by_one<C>(p, in, out, p.whole.end, p.count);
             }
             if (plan.laid) lay_line<C>(plan.line, in, plan.at, p.in_stride, p.run);
             const Source<C> cells = plan.laid ? readable<C>(plan.line) : ahead<C>(in, plan.at.from * p.run);
-            return windows_in_a_row<C>(p, cells, out, p.count, plan.phases);
+            return windows_in_a_row<C>(p, cells, out, p.count, plan.phases, plan.spare);
         }
         case Way::in_groups: return windows_in_groups<C>(p, in, out, plan.line, plan.sums);
         case Way::doubling:
@@ -270,7 +274,7 @@ inline void run_pass(const Axis& a, int q, int rank, const int64_t* extent, int6
         if (plan.way == Way::doubling)
             windows_by_doubling<C>(p, readable<C>(plan.line), plan.lines.results, p.run, plan.sums, plan.spare);
         else
-            windows_in_a_row<C>(p, readable<C>(plan.line), plan.lines.results, p.count, nullptr);
+            windows_in_a_row<C>(p, readable<C>(plan.line), plan.lines.results, p.count, nullptr, {});
         for (int64_t i = 0; i < n; ++i)
             copy_cells<C>(ahead<C>(out.base, to[i]), ahead<C>(readable<C>(plan.lines.results), i * step),
                           windows * p.run);

@@ -6,9 +6,9 @@ struct Counts {
     int64_t* counted[kMaxDims];  // what an average divides by
 };
 
-inline Counts count_cells(const Job& job, const Box& b, Arena* arena) {
+inline Counts count_cells(const Job& job, const Box& b, int axes, Arena* arena) {
     Counts c;
-    for (int q = 0; q < job.rank; ++q) {
+    for (int q = 0; q < axes; ++q) {
         const Axis& a = job.axis[q];
         c.real[q] = take<int64_t>(arena, b.count[q]);
         c.counted[q] = take<int64_t>(arena, b.count[q]);
@@ -104,11 +104,15 @@ inline void finish_sums(const Job& job, const Box& b, const View<C>& totals, boo
                        (!inexact && job.out == DType::u64);
     U* marks = omit ? take<U>(arena, width) : nullptr;
     const bool divides = average && !job.by_divisor;
-    const Counts counts = divides ? count_cells(job, b, arena) : Counts{};
+    // Rows of windows none of which is cut have one divisor: to count their cells, tile by tile, would take a quarter
+    // of the time (avg 4×4 of 4096²).
+    const Span whole = whole_windows(job.axis[last], b.j0[last], b.count[last]);
+    const bool uncut = along && !omit && !job.axis[last].starts && whole.end - whole.begin == b.count[last];
+    const Counts counts = divides ? count_cells(job, b, uncut ? last : job.rank, arena) : Counts{};
     Divisors<R> by{};
-    by.largest = along ? 0 : 1;
+    by.largest = uncut ? static_cast<double>(job.axis[last].k) : along ? 0 : 1;
     bool even = true;  // one divisor along each row
-    if (divides && along) {
+    if (divides && along && !uncut) {
         by.along = as_numbers<R>(counts.counted[last], b.count[last], rows.unit, arena);
         by.real_along = as_numbers<R>(counts.real[last], b.count[last], rows.unit, arena);
         for (int64_t j = 0; j < b.count[last]; ++j) {
@@ -159,7 +163,7 @@ inline bool finish_evenly(const Job& job, const Box& b, Arena* arena) {
     if (!rows_are_lanes(job) || job.y_stride[last] != b.lanes) return false;
     if constexpr (Limits<R>::has_nan) {
         const bool divides = job.finish == Finish::average && !job.by_divisor;
-        const Counts counts = divides ? count_cells(job, b, arena) : Counts{};
+        const Counts counts = divides ? count_cells(job, b, job.rank, arena) : Counts{};
         for_rows(last, b.count, [&](const int64_t* at) {
             R* row = reinterpret_cast<R*>(job.y) + b.y;
             double outer = job.finish == Finish::average && !divides ? job.divisor : 1;
@@ -190,7 +194,7 @@ inline bool finish_planes(const Job& job, const Box& b, Arena* arena) {
     if (planes < 2 || b.count[last] * static_cast<int64_t>(sizeof(R)) > kShortLine) return false;
     if constexpr (Limits<R>::has_nan) {
         const bool divides = job.finish == Finish::average && !job.by_divisor;
-        const Counts counts = divides ? count_cells(job, b, arena) : Counts{};
+        const Counts counts = divides ? count_cells(job, b, job.rank, arena) : Counts{};
         const int64_t rows = b.count[last - 1], wide = b.count[last], n = rows * wide;
         Divisors<R> by{};
         bool even = true;
@@ -223,9 +227,62 @@ inline bool finish_planes(const Job& job, const Box& b, Arena* arena) {
     return false;
 }
 
+// Rows of small integers, widened and added up in one go where windows share none of them: to bring the cells in first
+// took twice as long as to add them (avg 4×4 of 4096² of uint8, one thread: 4.1 ms, and 2.6 so).
+template <class T, class S>
+CENOTE_ONCE void add_rows(T* __restrict to, const char* x, int64_t stride, int64_t count, int64_t n) {
+    const auto row = [&](int64_t r) { return reinterpret_cast<const S*>(x + r * stride); };
+    if (count % 2) {
+        const S* __restrict a = row(--count);
+        for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(a[i]);
+    } else {
+        for (int64_t i = 0; i < n; ++i) to[i] = 0;
+    }
+    for (int64_t r = 0; r < count; r += 2) {
+        const S* __restrict a = row(r), * __restrict b = row(r + 1);
+        for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(to[i] + a[i] + b[i]);
+    }
+}
+
+inline bool adds_rows(const Job& job, const CellRows& rows) {
+    const Axis& a = job.axis[0];
+    if (job.rank != 2 || job.pass[0] != 0 || rows.depth != 1 || rows.stride != size_of(job.in) || job.swap)
+        return false;
+    if (job.physical_padding || a.starts || a.k > a.s || a.k < 2) return false;
+    return job.in == DType::i8 || job.in == DType::u8 || job.in == DType::i16 || job.in == DType::u16;
+}
+
+// All passes of such a tile.
+template <class C>
+CENOTE_ONCE View<C> add_rows_up(const Job& job, const Box& b, const CellRows& rows, Arena* arena) {
+    using T = typename C::T;
+    const Axis &a = job.axis[0], &along = job.axis[1];
+    const auto add = job.in == DType::i8    ? &add_rows<T, int8_t>
+                     : job.in == DType::u8  ? &add_rows<T, uint8_t>
+                     : job.in == DType::i16 ? &add_rows<T, int16_t>
+                                            : &add_rows<T, uint16_t>;
+    const int64_t cells[] = {b.count[0], b.cells[1]}, windows[] = {b.count[0], b.count[1]};
+    View<C> sums, totals;
+    sums.base = take_cells<C>(arena, dense(2, cells, b.lanes, sums.stride), false);
+    for (int64_t j = 0; j < b.count[0]; ++j) {
+        const Span taps = real_taps(a, b.j0[0] + j);
+        const int64_t first = first_cell(a, b.j0[0] + j) + taps.begin * a.d;
+        add(sums.base.v + j * sums.stride[0], b.x + first * job.x_stride[0] + b.c0[1] * job.x_stride[1],
+            a.d * job.x_stride[0], taps.end - taps.begin, rows.n);
+    }
+    if (is_identity(along)) return sums;
+    totals.base = take_cells<C>(arena, dense(2, windows, b.lanes, totals.stride), false);
+    run_pass<C>(along, 1, 2, cells, b.lanes, b.j0[1], b.count[1], b.c0[1], sums, totals, job.weight[1], arena);
+    return totals;
+}
+
 template <class C, class R>
 inline void sum_tile(const Job& job, int64_t task, Arena* arena) {
     const Box b = locate(job, task);
+    if constexpr (!C::two_planes && !Limits<typename C::T>::has_nan && sizeof(typename C::T) <= 4) {
+        const CellRows rows = cell_rows(job, b);
+        if (adds_rows(job, rows)) return finish_sums<C, R>(job, b, add_rows_up<C>(job, b, rows, arena), false, arena);
+    }
     const View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
     const bool in_place = !C::two_planes && job.out == job.work && has_pass(job);
     const View<C> y = result_view<C>(job, b);

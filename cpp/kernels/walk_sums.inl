@@ -142,7 +142,7 @@ struct StripDivision {
     StripDivision(const Job& of, const Box& b, Arena* arena) : job(&of), n(b.count[1] * b.lanes) {
         divides = of.finish == Finish::average && !of.by_divisor;
         if (!divides) return;
-        counts = count_cells(of, b, arena);
+        counts = count_cells(of, b, of.rank, arena);
         by.along = take<R>(arena, n);
         for (int64_t i = 0; i < n; ++i) {
             const int64_t counted = counts.counted[1][i / b.lanes];
