@@ -21,8 +21,9 @@ constexpr int64_t kLarge = 9, kLargePart = 3;
 // twice.
 constexpr int64_t kSlides = 3, kSlidePart = 4, kNormPart = 2;
 // What a strip that is walked down holds of the rows above, and how many times as much as a tile it has of cells.
-// Lanes that it may have, in bytes; strips for each thread, so that none waits for long.
-constexpr int64_t kStripBytes = 320 * 1024, kStripParts = 16, kStripLanes = 64, kStripTasks = 3;
+// Lanes that it may have, in bytes; strips for each thread, so that none waits for long; how many times as tall as its
+// windows its parts are.
+constexpr int64_t kStripBytes = 320 * 1024, kStripParts = 16, kStripLanes = 64, kStripTasks = 3, kStripTall = 12;
 constexpr int64_t kPage = 8192;
 // Planes up to half of this are taken together: their tile stays in the nearest cache, as one plane would.
 constexpr int64_t kPlanes = 16 * 1024;
@@ -179,8 +180,9 @@ bool choose_strips(Job& job, int64_t batch, int threads, int64_t cells) {
     const bool sums = job.reduce == Reduce::sum;
     const bool norms = raises(job);
     const int64_t width = norms ? 4 : size_of(job.work);
-    // A maximum holds the last k rows, a sum as many and those of the next step, a norm both.
-    const int64_t rows = sums ? (down.k + kStepRows) * (norms ? 2 : 1) : down.k;
+    // A maximum holds the last k rows, a sum as many and those of the next step; a norm both, but mostly does without
+    // the maxima (walk_norms.inl), and wide strips share less (63×63 of 2048², norm and smooth maximum: 4 to 8 %).
+    const int64_t rows = sums ? down.k + kStepRows : down.k;
     const auto windows_in = [&](int64_t bytes) { return bytes / (rows * width * job.lanes) - (along.k - 1); };
     if (windows_in(kStripBytes) < least(along.k, along.o)) return false;
     const int64_t most_windows = least(windows_in(tile_bytes * kStripBytes / kTileBytes), kPage / (width * job.lanes));
@@ -194,7 +196,10 @@ bool choose_strips(Job& job, int64_t batch, int threads, int64_t cells) {
     const int64_t tallest = most(1, kStripParts * tile_bytes / (reach(along, job.tile[1]) * job.lanes * width));
     job.tiles[0] = ceil_div(down.o, tallest);
     if (cells >= grain_cells && threads > 1) {
-        int64_t parts = most(job.tiles[0], ceil_div(kStripTasks * threads, strips));
+        // Parts of a strip share k - 1 rows, which both compute: they are tall, unless threads would have none (max
+        // 31×31 of 1024², two threads: six parts 0.34 ms, two 0.30).
+        const int64_t few = most(ceil_div(threads, strips), down.o / (kStripTall * (down.k - 1)));
+        int64_t parts = most(job.tiles[0], least(few, ceil_div(kStripTasks * threads, strips)));
         // As many for one thread as for another: of 9 tasks one of two would have 5, which takes a tenth longer.
         while (strips * parts < 8 * threads && strips * parts % threads) ++parts;
         job.tiles[0] = most(job.tiles[0], least(parts, ceil_div(down.o, down.k)));

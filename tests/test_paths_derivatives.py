@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 import cenote as cn
-from cases import DEFAULT_LIMITS, LEVELS, Array, make_data, same_bits
+from cases import Array, make_data, same_bits
 from cenote import _core, pooling, primitives, reference, window
-from cenote.geometry import Geometry
 from cenote.linear import Divide, WindowAverage, WindowSum
 from cenote.window import adaptive_geometry, parse_window
 from path_checks import check_scatter, scattered, ways

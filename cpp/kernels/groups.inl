@@ -88,7 +88,8 @@ inline int64_t last_windows(const Pass<C>& p) {
 }
 template <class C>
 inline int64_t last_room(const Pass<C>& p) {
-    return line_length(*p.axis, most(last_windows(p), 1)) * p.run + Lane<typename C::T, kGroup>::count;
+    const int64_t last = last_windows(p);  // all real, so that they are no longer than the line
+    return last ? line_length(*p.axis, last) * p.run + Lane<typename C::T, kGroup>::count : 0;
 }
 
 // All windows of a line. The last ones are made elsewhere, where there is room behind them.
