@@ -292,7 +292,7 @@ void norm_strips(const Job& job, int64_t task, Arena* arena) {
                 both.by = a.d * unit;
                 both.apart = x_stride > 2 * inside * size;
                 // The next two; of short rows some later ones.
-                both.ahead = (a.k + 1 + (both.apart ? 0 : kAhead / x_stride)) * x_stride;
+                both.ahead = (a.k + 1 + (both.apart || x_stride <= 0 ? 0 : kAhead / x_stride)) * x_stride;
                 (a.k == 2 ? strip_pairs<K, 2> : strip_pairs<K, 3>)(norm, watch, both, pairs);
                 forget();
                 next = i + 2 * pairs;

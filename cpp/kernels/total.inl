@@ -244,10 +244,11 @@ CENOTE_ONCE void add_rows(T* __restrict to, const char* x, int64_t stride, int64
     }
 }
 
-inline bool adds_rows(const Job& job, const CellRows& rows) {
+inline bool adds_rows(const Job& job, const Box& b, const CellRows& rows) {
     const Axis& a = job.axis[0];
-    if (job.rank != 2 || job.pass[0] != 0 || rows.depth != 1 || rows.stride != size_of(job.in) || job.swap)
-        return false;
+    const int64_t width = size_of(job.in);
+    if (reinterpret_cast<uintptr_t>(b.x) % width || job.x_stride[0] % width) return false;
+    if (job.rank != 2 || job.pass[0] != 0 || rows.depth != 1 || rows.stride != width || job.swap) return false;
     if (job.physical_padding || a.starts || a.k > a.s || a.k < 2) return false;
     return job.in == DType::i8 || job.in == DType::u8 || job.in == DType::i16 || job.in == DType::u16;
 }
@@ -281,7 +282,8 @@ inline void sum_tile(const Job& job, int64_t task, Arena* arena) {
     const Box b = locate(job, task);
     if constexpr (!C::two_planes && !Limits<typename C::T>::has_nan && sizeof(typename C::T) <= 4) {
         const CellRows rows = cell_rows(job, b);
-        if (adds_rows(job, rows)) return finish_sums<C, R>(job, b, add_rows_up<C>(job, b, rows, arena), false, arena);
+        if (adds_rows(job, b, rows))
+            return finish_sums<C, R>(job, b, add_rows_up<C>(job, b, rows, arena), false, arena);
     }
     const View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
     const bool in_place = !C::two_planes && job.out == job.work && has_pass(job);
