@@ -6,7 +6,7 @@ namespace cenote {
 
 namespace {
 
-bool always() { return true; }
+[[maybe_unused]] bool always() { return true; }
 
 #if defined(CENOTE_HAS_AVX2)
 bool has_avx2() {
@@ -20,21 +20,70 @@ bool has_avx512() {
 }
 #endif
 
+#if defined(CENOTE_HAS_BASELINE)
+// Only what every job can be served with: a CPU without AVX2 is older than ten years.
+PoolKernels baseline_kernels() {
+    PoolKernels k{};
+    k.vector_bytes = k.norm_vector_bytes = 16;
+    k.separable_max = &baseline::separable_max;
+    k.separable_argmax = &baseline::separable_argmax;
+    k.separable_sum = &baseline::separable_sum;
+    k.separable_norm = &baseline::separable_norm;
+    k.backward_scatter = &baseline::backward_scatter;
+    return k;
+}
+#endif
+
+// A level with all kernels.
+#define CENOTE_ALL_KERNELS(level, bytes)                                                                           \
+    PoolKernels {                                                                                                  \
+        bytes, bytes, &level::separable_max, &level::separable_argmax, &level::separable_sum,                      \
+            &level::separable_norm, &level::column_strips_max, &level::column_strips_sum,                          \
+            &level::column_strips_norm, &level::line_buffer_max, &level::line_buffer_sum,                          \
+            &level::line_buffer_norm, &level::direct_max, &level::direct_sum, &level::direct_norm,                 \
+            &level::backward_gather, &level::backward_scatter, &level::backward_avg                                \
+    }
+
+#if defined(CENOTE_HAS_AVX512)
+// Rows of a few hundred bytes are few vectors of 64 bytes and mostly their tails, and every load of them that is not
+// aligned crosses a cache line, so small windows have AVX2's kernels (float32, two threads, 32×64×112×112: value and
+// VJP of max 2×2 14.4 and 9.2 ms, of 3×3 s2 28 and 12 ms). Norms and smooth maxima compute more than they move, and
+// keep their own (smooth max 3×3 s1 2.0 and 2.3 ms); so do sums of float32 in strips (10 to 20 %).
+TaskFn column_strips_sum_512(const Job& job) {
+    const TaskFn own = avx512::column_strips_sum(job);
+    return own ? own : avx2::column_strips_sum(job);
+}
+
+PoolKernels avx512_kernels() {
+    PoolKernels k = CENOTE_ALL_KERNELS(avx2, 32);
+    k.norm_vector_bytes = 64;
+    k.separable_norm = &avx512::separable_norm;
+    k.column_strips_sum = &column_strips_sum_512;
+    k.column_strips_norm = &avx512::column_strips_norm;
+    k.line_buffer_norm = &avx512::line_buffer_norm;
+    k.direct_norm = &avx512::direct_norm;
+    return k;
+}
+#endif
+
 std::atomic<const Level*> current{nullptr};
 
 }  // namespace
 
 const std::vector<Level>& levels() {
     static const std::vector<Level> all = {
-        {"baseline", &baseline::find_kernel, &small_baseline::find_small, &conv_baseline::find_conv, &always},
+#if defined(CENOTE_HAS_BASELINE)
+        {"baseline", baseline_kernels(), &conv_baseline::find_conv, &always},
+#endif
 #if defined(CENOTE_HAS_AVX2)
-        {"avx2", &avx2::find_kernel, &small_avx2::find_small, &conv_avx2::find_conv, &has_avx2},
+        {"avx2", CENOTE_ALL_KERNELS(avx2, 32), &conv_avx2::find_conv, &has_avx2},
 #endif
 #if defined(CENOTE_HAS_AVX512)
-        {"avx512", &avx512::find_kernel, &small_avx512::find_small, &conv_avx512::find_conv, &has_avx512},
+        {"avx512", avx512_kernels(), &conv_avx512::find_conv, &has_avx512},
 #endif
-#if defined(CENOTE_HAS_NEON)
-        {"neon", &neon::find_kernel, &small_neon::find_small, &conv_neon::find_conv, &always},
+#if defined(CENOTE_HAS_NEON)  // which is the baseline of its architecture
+        {"baseline", CENOTE_ALL_KERNELS(neon, 16), &conv_neon::find_conv, &always},
+        {"neon", CENOTE_ALL_KERNELS(neon, 16), &conv_neon::find_conv, &always},
 #endif
     };
     return all;

@@ -10,8 +10,7 @@ namespace cenote {
 
 struct Level {
     const char* name;
-    TaskFn (*find_kernel)(const Job&);
-    TaskFn (*find_small)(const Job&);             // a faster one for small windows, or null
+    PoolKernels pool;
     const ConvKernels* (*find_conv)(DType work);  // f32, f64, u32 or u64
     bool (*supported)();
 };

@@ -32,6 +32,8 @@ static inline int64_t size_of(DType t) {
     }
 }
 
+static inline bool is_integer(DType t) { return t <= DType::u64; }  // bool too
+
 // One pooled axis: window j sees the cells j*s - low + t*d, t = 0 … k-1, of which those in 0 … n-1 are real.
 // Windows without a common stride (the bins of adaptive pooling, transposes) are listed instead: window j sees
 // lengths[j] cells from starts[j] on, d apart; k is the largest length.
@@ -126,6 +128,9 @@ struct Operation {
     bool include_pad;       // padded cells count in an average
     bool physical_padding;  // padded cells are cells like any other and hold pad_value
     bool by_divisor;        // an average divides by `divisor`
+    // Max and min of integers are taken of ordered keys: an element, every bit of `key` in it flipped. It makes signed
+    // numbers unsigned or the other way round, and a minimum a maximum, so that one reducer serves all four.
+    uint64_t key;
     double divisor, beta, power, pad_value;
 };
 
@@ -134,7 +139,7 @@ struct Job : Operation {
     bool direct;    // x can be read where it lies: the work dtype, aligned, contiguous along the rows
     bool scatters;  // the other way round: values of y are added to the winners' cells of x
     bool planar;    // all other axes lie around the pooled ones in memory
-    bool walks;     // a task is a strip of a plane that is walked down (walk.inl)
+    bool strips;    // a task is a strip of columns (column_strips)
     bool past;      // what is written is so much that it may go past the cache (past.inl)
 
     // Pooled axes from the outermost in memory to the innermost; strides in bytes of x, in elements of y.
@@ -157,6 +162,14 @@ struct Job : Operation {
 
     int64_t tasks;
 };
+
+// Smooth maxima and norms.
+static inline bool is_norm(const Job& job) {
+    return job.prepare == Prepare::exponential || job.prepare == Prepare::power;
+}
+
+// Whether a quotient by `by` is the same in single precision as in double, rounded once: wherever the divisor is one.
+static inline bool is_float(double by) { return static_cast<double>(static_cast<float>(by)) == by; }
 
 constexpr int64_t kSingleCells = int64_t{1} << 20;
 

@@ -1,70 +1,63 @@
-// The SIMD levels and what each of them offers: plain data and function pointers only.
+// The SIMD levels and what each of them offers: plain data and function pointers only (see geometry.hpp).
 #pragma once
 
 #include "conv_kernels.hpp"
 #include "geometry.hpp"
-
-// The dtypes that the kernels compute in, with their C++ type. Dispatch is made from this list.
-#define CENOTE_WORK_TYPES(X) \
-    X(boolean, uint8_t)      \
-    X(i8, int8_t)            \
-    X(u8, uint8_t)           \
-    X(i16, int16_t)          \
-    X(u16, uint16_t)         \
-    X(i32, int32_t)          \
-    X(u32, uint32_t)         \
-    X(i64, int64_t)          \
-    X(u64, uint64_t)         \
-    X(f32, float)            \
-    X(f64, double)
+#include "separable.hpp"
 
 namespace cenote {
 
-namespace baseline {
-TaskFn find_kernel(const Job& job);
-void wide_sum(const Job& job, int64_t task, Arena* arena);
-}  // namespace baseline
-namespace small_baseline {
-TaskFn find_small(const Job& job);
-}
-namespace conv_baseline {
-const ConvKernels* find_conv(DType work);
-}
-#if defined(CENOTE_HAS_AVX2)
-namespace avx2 {
-TaskFn find_kernel(const Job& job);
-void wide_sum(const Job& job, int64_t task, Arena* arena);
-}  // namespace avx2
-namespace small_avx2 {
-TaskFn find_small(const Job& job);
-}
-namespace conv_avx2 {
-const ConvKernels* find_conv(DType work);
-}
-#endif
-#if defined(CENOTE_HAS_AVX512)
-namespace avx512 {
-TaskFn find_kernel(const Job& job);
-void wide_sum(const Job& job, int64_t task, Arena* arena);
-}  // namespace avx512
-namespace small_avx512 {
-TaskFn find_small(const Job& job);
-}
-namespace conv_avx512 {
-const ConvKernels* find_conv(DType work);
-}
-#endif
-#if defined(CENOTE_HAS_NEON)
-namespace neon {
-TaskFn find_kernel(const Job& job);
-void wide_sum(const Job& job, int64_t task, Arena* arena);
-}  // namespace neon
-namespace small_neon {
-TaskFn find_small(const Job& job);
-}
-namespace conv_neon {
-const ConvKernels* find_conv(DType work);
-}
-#endif
+// What kernels have room for, and registry.cpp lets through.
+constexpr int64_t kGatheredRows = 8;      // rows of windows that see one row of elements, in backward_gather
+constexpr int64_t kBufferTaps = 3;        // of a window along an axis, in line_buffer: a tree of up to three is a chain
+constexpr int64_t kNormBufferRows = 16;   // rows that line_buffer_norm holds
+constexpr int64_t kNormBufferReach = 64;  // elements from the first tap of a window to its last, along a row of it
+constexpr int64_t kDirectTaps = 16;       // of a window, but for those along its row, in direct
+
+// The kernels of pooling, by algorithm and by what is computed. Each function gives the kernel for a job's dtypes and
+// options, or null where there is none; registry.cpp says which algorithm a job gets.
+using FindKernel = TaskFn (*)(const Job&);
+
+struct PoolKernels {
+    int64_t vector_bytes, norm_vector_bytes;
+    FindKernel separable_max, separable_argmax, separable_sum, separable_norm;
+    FindKernel column_strips_max, column_strips_sum, column_strips_norm;
+    FindKernel line_buffer_max, line_buffer_sum, line_buffer_norm;
+    FindKernel direct_max, direct_sum, direct_norm;
+    FindKernel backward_gather, backward_scatter, backward_avg;
+};
+
+// What the units of a level define (kernels/units).
+#define CENOTE_POOL_LEVEL(level)                                         \
+    namespace level {                                                    \
+    const RowKernels* max_rows(DType work, bool largest);                \
+    const RowKernels* sum_rows(DType work);                              \
+    void separable_norm_tile(const Job& job, int64_t task, Arena* arena); \
+    TaskFn separable_max(const Job& job);                                \
+    TaskFn separable_argmax(const Job& job);                             \
+    TaskFn separable_sum(const Job& job);                                \
+    TaskFn separable_norm(const Job& job);                               \
+    TaskFn column_strips_max(const Job& job);                            \
+    TaskFn column_strips_sum(const Job& job);                            \
+    TaskFn column_strips_norm(const Job& job);                           \
+    TaskFn line_buffer_max(const Job& job);                              \
+    TaskFn line_buffer_sum(const Job& job);                              \
+    TaskFn line_buffer_norm(const Job& job);                             \
+    TaskFn direct_max(const Job& job);                                   \
+    TaskFn direct_sum(const Job& job);                                   \
+    TaskFn direct_norm(const Job& job);                                  \
+    TaskFn backward_gather(const Job& job);                              \
+    TaskFn backward_scatter(const Job& job);                             \
+    TaskFn backward_avg(const Job& job);                                 \
+    }                                                                    \
+    namespace conv_##level {                                             \
+    const ConvKernels* find_conv(DType work);                            \
+    }
+
+CENOTE_POOL_LEVEL(baseline)
+CENOTE_POOL_LEVEL(avx2)
+CENOTE_POOL_LEVEL(avx512)
+CENOTE_POOL_LEVEL(neon)
+#undef CENOTE_POOL_LEVEL
 
 }  // namespace cenote

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
-#include "cpu.hpp"
 #include "parallel.hpp"
+#include "registry.hpp"
 #include "tiles.hpp"
 
 namespace cenote {
@@ -124,7 +124,7 @@ void scatter(const Request& request, int64_t bytes) {
     job.tile[0] = most(1, threads == 1 ? outermost.n : most(ceil_div(outermost.n, wanted), 2 * outermost.k));
     if (!cuts) job.tile[0] = most(1, outermost.n);
     job.tiles[0] = most(1, ceil_div(outermost.n, job.tile[0]));
-    planned.second = find_kernel(job);
+    planned.second = choose_backward(job).kernel;
     parallel_for(
         batch * job.tiles[0], threads,
         [](const void* context, int64_t task, Arena* arena) {

@@ -5,6 +5,7 @@
 
 #include "cpu.hpp"
 #include "parallel.hpp"
+#include "registry.hpp"
 #include "tiles.hpp"
 
 namespace cenote {
@@ -34,6 +35,28 @@ DType wide_enough(DType work, int64_t cells) {
         case DType::u32: return DType::i64;
         default: return huge ? DType::i64 : DType::i32;
     }
+}
+
+// Max and min of integers are those of ordered keys, of which few types are enough (Operation::key): vectors of 8 bits
+// are unsigned, those of 64 bits signed, which is what AVX2 has instructions for. Argmax offsets travel in lanes as wide
+// as the values, so that there narrow integers are widened.
+void use_ordered_keys(Job& job) {
+    const int64_t width = size_of(job.work);
+    DType canonical = job.work;
+    if (width == 1) canonical = job.winners ? DType::i32 : DType::u8;
+    if (width == 2 && job.winners) canonical = DType::i32;
+    if (width == 4) canonical = DType::i32;
+    if (width == 8) canonical = DType::i64;
+    const bool same_width = size_of(canonical) == size_of(job.in) && job.in != DType::boolean;
+    const auto is_signed = [](DType t) {
+        return t == DType::i8 || t == DType::i16 || t == DType::i32 || t == DType::i64;
+    };
+    const uint64_t all = ~uint64_t{0} >> (64 - 8 * size_of(canonical));
+    if (same_width && is_signed(job.in) != is_signed(canonical)) job.key = all / 2 + 1;
+    if (job.reduce == Reduce::min) job.key ^= all;
+    job.reduce = Reduce::max;
+    job.work = canonical;
+    if (same_width) job.in = job.out = canonical;
 }
 
 // Sums of small integers fit a small type, exactly, and a vector of it holds more of them.
@@ -66,7 +89,8 @@ bool lay_out(const Request& r, Job& job, int64_t& batch) {
     static_cast<Operation&>(job) = r;
     job.scatters = false;
     job.planar = true;
-    job.walks = false;
+    job.strips = false;
+    job.key = 0;
 
     // Which window axis lies on each array axis, and the results' strides: dense, in the order given.
     int window_axis[kMaxDims];
@@ -148,6 +172,7 @@ bool lay_out(const Request& r, Job& job, int64_t& batch) {
 
     job.window_cells = weight;
     if (job.winners) job.work = wide_enough(job.work, weight);
+    if (job.reduce != Reduce::sum && is_integer(job.in) && job.prepare == Prepare::none) use_ordered_keys(job);
     if (job.reduce == Reduce::sum && job.prepare == Prepare::none) job.work = narrow_enough(job.in, job.work, weight);
 
     // Halves have the order of whole numbers. Where a winner is asked for, there are lanes for its number in float.
@@ -156,8 +181,7 @@ bool lay_out(const Request& r, Job& job, int64_t& batch) {
         job.work = DType::i16;
 
     const int64_t width = size_of(job.in);
-    const bool same_type = job.in == job.work || (job.in == DType::boolean && job.work == DType::u8);
-    job.direct = same_type && job.in != DType::boolean && !job.swap && job.prepare == Prepare::none &&
+    job.direct = job.in == job.work && !job.key && !job.swap && job.prepare == Prepare::none &&
                  reinterpret_cast<uintptr_t>(job.x) % width == 0 &&
                  (job.lanes > 1 ? job.lane_stride : job.x_stride[job.rank - 1]) == width;
     for (int q = 0; q < job.rank; ++q) job.direct &= job.x_stride[q] % width == 0;
@@ -228,12 +252,6 @@ bool run_in_two_steps(const Request& r) {
 
 }  // namespace
 
-TaskFn find_kernel(const Job& job) {
-    const Level& level = level_in_use();
-    const TaskFn small = job.walks ? nullptr : level.find_small(job);
-    return small ? small : level.find_kernel(job);
-}
-
 void run(const Request& r) {
     std::pair<Job, TaskFn> planned;
     Job& job = planned.first;
@@ -241,10 +259,17 @@ void run(const Request& r) {
     if (!lay_out(r, job, batch)) return;
     const int64_t cells = work_of(job, batch);
     const int threads = threads_for(cells);
-    choose_tasks(job, batch, threads, cells);
+    planned.second = choose_algorithm(job, batch, threads, cells).kernel;
     if (job.tasks < threads && run_in_two_steps(r)) return;
-    planned.second = find_kernel(job);
     parallel_for(job.tasks, threads, &run_task, &planned);
+}
+
+const char* algorithm_of(const Request& r) {
+    Job job;
+    int64_t batch;
+    if (!lay_out(r, job, batch)) return "empty";
+    const int64_t cells = work_of(job, batch);
+    return choose_algorithm(job, batch, threads_for(cells), cells).name;
 }
 
 }  // namespace cenote

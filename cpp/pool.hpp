@@ -20,8 +20,8 @@ struct Request : Operation {
 // when the result is empty.
 bool lay_out(const Request& request, Job& job, int64_t& batch);
 
-// The kernel of a job on the level in use.
-TaskFn find_kernel(const Job& job);
+// The name of the algorithm that run() would take (registry.cpp).
+const char* algorithm_of(const Request& request);
 
 // How many threads so much work is worth.
 int threads_for(int64_t cells);

@@ -1,8 +1,8 @@
 #include "tiles.hpp"
 
-#include "cpu.hpp"
 #include "parallel.hpp"
 #include "pool.hpp"
+#include "registry.hpp"
 
 namespace cenote {
 
@@ -49,9 +49,6 @@ int64_t tile_size(const Job& job) {
     return size;
 }
 
-// Norms and smooth maxima.
-bool raises(const Job& job) { return job.prepare == Prepare::exponential || job.prepare == Prepare::power; }
-
 // How much more work a tile becomes per window when axis q is halved: overlapping windows share cells, and
 // neighbouring tiles do not share them with each other.
 double cost_of_halving(const Job& job, int q) {
@@ -84,7 +81,7 @@ bool join_planes(Job& job, int64_t& batch) {
         job.tiles[q] = 1;
     }
     job.lane_tile = job.lanes;
-    if (level_in_use().find_small(job)) return false;  // which goes from plane to plane as quickly
+    if (has_small_kernel(job)) return false;  // which goes from plane to plane as quickly
     const auto prepend = [&](auto* list, auto first) {
         for (int q = job.rank; q > 0; --q) list[q] = list[q - 1];
         list[0] = first;
@@ -122,7 +119,7 @@ void choose_tiles(Job& job, int64_t batch, int threads, int64_t cells, bool join
     bool overlaps = false;
     for (int q = 0; q < job.rank; ++q) overlaps |= job.axis[q].k >= kLarge && job.axis[q].k > job.axis[q].s;
     if (overlaps && job.direct && !job.winners && !joined) budget *= kLargePart;  // others hold a copy of the cells too
-    if (slides(job) && !joined) budget *= raises(job) ? kNormPart : job.direct ? kSlidePart : 1;
+    if (slides(job) && !joined) budget *= is_norm(job) ? kNormPart : job.direct ? kSlidePart : 1;
     const bool large = cells >= grain_cells;
     for (;;) {
         for (int q = 0; q < job.rank; ++q) job.tile[q] = most(job.axis[q].o, 1);
@@ -158,8 +155,8 @@ void choose_tiles(Job& job, int64_t batch, int threads, int64_t cells, bool join
     }
 }
 
-// Whether a job has large windows that overlap, on planes: its tasks may be strips that are walked down (walk.inl).
-bool can_walk(const Job& job) {
+// Whether a job has large windows that overlap, on planes: its tasks may be strips of columns.
+bool suits_strips(const Job& job) {
     const bool sums = job.reduce == Reduce::sum;
     if (job.rank != 2 || job.winners || job.omit || job.pass[0] != (sums ? 0 : 1)) return false;
     for (int q = 0; q < 2; ++q) {
@@ -169,8 +166,8 @@ bool can_walk(const Job& job) {
     }
     // Many lanes are long runs for the passes: 13×13 over 256 of them takes 0.23 ms so, and 0.36 in strips.
     if (job.lanes * size_of(job.in) > kStripLanes) return false;
-    if (raises(job)) return single_will_do(job);
-    return sums || (job.out == job.work && job.out != DType::boolean);
+    if (is_norm(job)) return single_will_do(job);
+    return sums || job.out == job.work;
 }
 
 // Strips as wide as the second-level cache allows, because neighbours share k - 1 columns of cells, and as tall as
@@ -178,7 +175,7 @@ bool can_walk(const Job& job) {
 bool choose_strips(Job& job, int64_t batch, int threads, int64_t cells) {
     const Axis &down = job.axis[0], &along = job.axis[1];
     const bool sums = job.reduce == Reduce::sum;
-    const bool norms = raises(job);
+    const bool norms = is_norm(job);
     const int64_t width = norms ? 4 : size_of(job.work);
     // A maximum holds the last k rows, a sum as many and those of the next step; a norm both, but mostly does without
     // the maxima (walk_norms.inl), and wide strips share less (63×63 of 2048², norm and smooth maximum: 4 to 8 %).
@@ -212,10 +209,10 @@ bool choose_strips(Job& job, int64_t batch, int threads, int64_t cells) {
 
 }  // namespace
 
-void choose_tasks(Job& job, int64_t& batch, int threads, int64_t cells) {
+void choose_tasks(Job& job, int64_t& batch, int threads, int64_t cells, bool strips) {
     const bool joined = join_planes(job, batch);
-    job.walks = !joined && can_walk(job) && choose_strips(job, batch, threads, cells);
-    if (!job.walks) choose_tiles(job, batch, threads, cells, joined);
+    job.strips = strips && !joined && suits_strips(job) && choose_strips(job, batch, threads, cells);
+    if (!job.strips) choose_tiles(job, batch, threads, cells, joined);
 }
 
 int threads_for(int64_t cells) { return static_cast<int>(least(num_threads(), most(1, cells / grain_cells))); }

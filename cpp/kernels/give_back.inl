@@ -14,11 +14,10 @@ inline Seen windows_of_cell(const Axis& a, int64_t cell) {
 }
 
 // Where the rows of values and winners begin that give something to a row of cells, in the windows' order.
-constexpr int64_t kGivers = 8;
 struct Givers {
     int64_t count;
-    int64_t y[kGivers];   // their first element
-    int64_t id[kGivers];  // the number in the window that they know the cells by, at the first tap along the row
+    int64_t y[kGatheredRows];   // their first element
+    int64_t id[kGatheredRows];  // the number in the window that they know the cells by, at the first tap along the row
 };
 
 inline Givers givers_of(const Job& job, int depth, const int64_t* cell, const Seen* seen, int64_t y) {
@@ -85,9 +84,9 @@ CENOTE_INLINE inline typename L::V won(const typename L::Element* value, const u
 
 template <class T>
 struct Giving {
-    const T* value[kGivers];
-    const uint8_t* winner[kGivers];
-    int64_t id[kGivers];
+    const T* value[kGatheredRows];
+    const uint8_t* winner[kGatheredRows];
+    int64_t id[kGatheredRows];
 };
 
 // The lanes of one cell. Count = 0: any number of givers.
@@ -219,20 +218,6 @@ inline void give_cells(T* cells, const Job& job, const Giving<T>& rows, int64_t 
         else
             give_lanes<T, 0>(to, from, all, n, past);
     }
-}
-
-inline bool can_give_back(const Job& job) {
-    if (!job.direct || job.report != Report::offset8 || job.rank > 3) return false;
-    const Axis& last = job.axis[job.rank - 1];
-    int64_t givers = 1;
-    for (int q = 0; q < job.rank; ++q) {
-        const Axis& a = job.axis[q];
-        if (a.starts || a.d != 1) return false;
-        if (q < row_depth(job)) givers *= ceil_div(a.k, a.s);
-        if (givers > kGivers) return false;
-    }
-    if (rows_are_lanes(job)) return job.lanes * size_of(job.work) >= 64;
-    return last.s == 2 && (last.k == 2 || last.k == 3);
 }
 
 // Task: an outer position and a slab of tile[0] cells of axis 0, or all of a row. x is written, see scatter_slab.

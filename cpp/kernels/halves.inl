@@ -5,18 +5,19 @@
 // own bits. A tile with a -0.0 or a NaN is therefore widened after all.
 
 struct HalfKeys {
-    int16_t infinity;  // its bits, which are its key too
-    int16_t nan;       // the key of a NaN that is left out: that of no cell
-    int16_t absent;    // that of no cell
-    int16_t none;      // the bits of a window without a cell
+    int16_t flip;      // all bits for a minimum, which is the maximum of the flipped keys
+    int16_t infinity;  // its bits
+    int16_t absent;    // the key of no element, and of a NaN that is left out
+    int16_t none;      // the bits of a window without an element
     bool omit;
 };
 
-template <bool Largest>
 inline HalfKeys half_keys(const Job& job) {
-    const int16_t infinity = half_infinity(job.in), absent = Pick<int16_t, Largest, false>::absent();
-    const int16_t least = static_cast<int16_t>(Largest ? infinity | INT16_MIN : infinity);
-    return {infinity, absent, absent, job.omit ? static_cast<int16_t>(infinity | half_quiet(job.in)) : least, job.omit};
+    const bool largest = job.reduce == Reduce::max;
+    const int16_t infinity = half_infinity(job.in);
+    const int16_t least = static_cast<int16_t>(largest ? infinity | INT16_MIN : infinity);
+    return {static_cast<int16_t>(largest ? 0 : -1), infinity, Pick<int16_t, true, false>::absent(),
+            job.omit ? static_cast<int16_t>(infinity | half_quiet(job.in)) : least, job.omit};
 }
 
 // A row of bits to keys; whether some of them do not tell all.
@@ -29,7 +30,7 @@ CENOTE_ONCE bool bits_to_keys(const HalfKeys& given, int16_t* keys, const char* 
         using V = typename decltype(lane)::V;
         const V cell = load<V>(bits + 2 * i);
         const V size = half_size(cell), key = half_key(cell, size);
-        store(keys + i, size > how.infinity ? splat<V>(how.nan) : key);
+        store(keys + i, size > how.infinity ? splat<V>(how.absent) : V(key ^ how.flip));
         if constexpr (decltype(lane)::count == wide) {
             least = cell < least ? cell : least;
             largest = size > largest ? size : largest;
@@ -55,19 +56,25 @@ CENOTE_ONCE void keys_to_bits(const HalfKeys& given, char* bits, const int16_t* 
     for_lanes_apart<int16_t>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using V = typename decltype(lane)::V;
         const V key = load<V>(keys + i);
-        store(bits + 2 * i, key == how.absent ? splat<V>(how.none) : half_of_key(key));
+        store(bits + 2 * i, key == how.absent ? splat<V>(how.none) : half_of_key(V(key ^ how.flip)));
     });
 }
 
 template <bool Largest>
+void pick_widened(const Job& job, int64_t task, Arena* arena) {
+    job.omit ? pick_tile<Pick<float, Largest, true>>(job, task, arena)
+             : pick_tile<Pick<float, Largest, false>>(job, task, arena);
+}
+
 void pick_halves(const Job& job, int64_t task, Arena* arena) {
-    using C = Pick<int16_t, Largest, false>;
-    const Box b = locate(job, task);
-    const HalfKeys how = half_keys<Largest>(job);
-    View<C> in;
-    in.base = {take<int16_t>(arena, dense(job.rank, b.cells, b.lanes, in.stride)), nullptr};
+    using C = Pick<int16_t, true, false>;
+    const PoolTile b = locate(job, task);
+    const HalfKeys how = half_keys(job);
+    View in;
+    int16_t* keys = take<int16_t>(arena, contiguous(job.rank, b.cells, b.lanes, in.stride));
+    in.base = {bytes(keys), nullptr};
     const CellRows rows = cell_rows(job, b);
-    int16_t *copy = take<int16_t>(arena, rows.n), *keys = in.base.v;
+    int16_t* copy = take<int16_t>(arena, rows.n);
     bool wild = false;
     for_cell_rows(job, b, rows, [&](const char* from) {
         if (rows.stride != 2 || job.swap) {
@@ -77,11 +84,9 @@ void pick_halves(const Job& job, int64_t task, Arena* arena) {
         wild |= bits_to_keys(how, keys, from, rows.n);
         keys += rows.n;
     });
-    if (wild)
-        return job.omit ? pick_tile<Pick<float, Largest, true>>(job, task, arena)
-                        : pick_tile<Pick<float, Largest, false>>(job, task, arena);
-    const View<C> found = run_passes<C>(job, b, in, nullptr, arena);
+    if (wild) return job.reduce == Reduce::max ? pick_widened<true>(job, task, arena) : pick_widened<false>(job, task, arena);
+    const View found = run_passes(row_kernels<C>, job, b, in, nullptr, arena);
     for_result_rows(job, b, found.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-        keys_to_bits(how, job.y + 2 * y, found.base.v + offset, n);
+        keys_to_bits(how, job.y + 2 * y, reinterpret_cast<const int16_t*>(found.base.v) + offset, n);
     });
 }

@@ -1,7 +1,6 @@
 // Small windows, all cells of which are joined in registers: nothing between the cells and the results goes through
 // memory. A row of results at a time: the lanes of one window, or windows one or two apart along the innermost axis.
 
-constexpr int64_t kNestCells = 16;
 constexpr int64_t kAhead = 4096;  // bytes; 2048: max 2×2×2 6 to 8 % slower, the others the same
 
 // The real cells of a window, but for those along its row.
@@ -9,10 +8,11 @@ struct Nest {
     int64_t size[3];  // how many along each axis that has more than one, outermost first
     int64_t count;
     bool cut;                 // some cells are missing
-    int64_t at[kNestCells];   // bytes from the window's first cell, in row-major order
-    int64_t tap[kNestCells];  // what a winner is told by
+    int64_t at[kDirectTaps];   // bytes from the window's first cell, in row-major order
+    int64_t tap[kDirectTaps];  // what a winner is told by
     // So many rows of results have such a nest: bytes of x and elements of y from one to the next.
     int64_t rows = 1, x_step = 0, y_step = 0;
+    uint64_t key = 0;  // of elements that are integers (Job::key)
 };
 
 // What winners are told by, for a tap of each axis: numbers in the window, or distances in the flat index.
@@ -21,7 +21,7 @@ struct Weights {
 };
 
 inline Nest nest_of(const Job& job, int depth, const Span* taps, const Weights& weights) {
-    Nest nest{{1, 1, 1}, 1, false, {0}, {0}, 1, 0, 0};
+    Nest nest{{1, 1, 1}, 1, false, {0}, {0}, 1, 0, 0, job.key};
     int axes = 0;
     for (int q = 0; q < depth; ++q) {
         const Axis& a = job.axis[q];
@@ -55,8 +55,9 @@ struct Rows {
     int64_t taps[N::count ? N::count : 1];
     const char* first;
     const Nest* nest;
+    uint64_t key;
 
-    Rows(const char* cell, const Nest& given) : first(cell), nest(&given) {
+    Rows(const char* cell, const Nest& given) : first(cell), nest(&given), key(given.key) {
         each<N::count>(0, [&](int64_t i) CENOTE_INLINE {
             p[i] = first + given.at[i];
             taps[i] = given.tap[i];
@@ -71,9 +72,21 @@ struct Rows {
     }
 };
 
+// Maxima of integers are those of their ordered keys.
+template <class C>
+constexpr bool is_keyed = !C::summed && !Limits<typename C::T>::has_nan;
+
+template <class C, class V>
+CENOTE_INLINE inline V flipped(V v, uint64_t key) {
+    if constexpr (is_keyed<C>)
+        return V(v ^ static_cast<typename C::T>(key));
+    else
+        return v;
+}
+
 template <class C, class S, class L, class N>
 CENOTE_INLINE inline RegOf<C, typename L::V> nest_cell(const Rows<N>& rows, int64_t i, int64_t by) {
-    return C::tap(C::fresh(read<S, L>(rows.at(i) + by)), rows.tap(i));
+    return C::tap(C::fresh(flipped<C>(read<S, L>(rows.at(i) + by), rows.key)), rows.tap(i));
 }
 
 // The cells of a window but for those along the row, `by` bytes further on, joined.
@@ -144,7 +157,7 @@ struct Line {
     bool front = false, back = false;  // the first window lacks its first cell, the last one its last
 };
 
-inline Line line_of(const Job& job, const Box& b, const Weights& weights) {
+inline Line line_of(const Job& job, const PoolTile& b, const Weights& weights) {
     const int last = job.rank - 1;
     if (rows_are_lanes(job)) return {&job.axis[last], 0, b.lanes, {0, b.lanes}, 0};
     return {&job.axis[last], b.j0[last], b.count[last], whole_windows(job.axis[last], b.j0[last], b.count[last]),

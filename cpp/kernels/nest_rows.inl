@@ -12,7 +12,7 @@ using RowFn = void (*)(const void* context, const int64_t* j, const char* first,
 
 // Rows that lack no cell are handed over together, up to `most_rows`: the way from one to the next takes longer than a
 // row of a few vectors.
-CENOTE_ONCE void walk_nests(const Job& job, const Box& b, const Weights& weights, int64_t most_rows, RowFn row,
+CENOTE_ONCE void walk_nests(const Job& job, const PoolTile& b, const Weights& weights, int64_t most_rows, RowFn row,
                             const void* context) {
     const int depth = row_depth(job), inner = depth - 1;
     Span taps[kMaxDims] = {};
@@ -55,7 +55,7 @@ CENOTE_ONCE void walk_nests(const Job& job, const Box& b, const Weights& weights
 
 // f(j, first, nest, y) for every row of results that has a cell, empty(j, y) for the others.
 template <class F, class E>
-inline void for_nests(const Job& job, const Box& b, const Weights& weights, int64_t most_rows, F f, E empty) {
+inline void for_nests(const Job& job, const PoolTile& b, const Weights& weights, int64_t most_rows, F f, E empty) {
     struct Both {
         F& f;
         E& empty;

@@ -90,7 +90,7 @@ constexpr int64_t kFinished = 1024;  // totals that wait for it, if one row has 
 
 template <class C>
 void norm_at_once(const Job& job, int64_t task, Arena* arena) {
-    const Box b = locate(job, task);
+    const PoolTile b = locate(job, task);
     const Line line = line_of(job, b, Weights{});
     const Norm norm = norm_of(job);
     using Wide = typename Lane<uint32_t, kVectorBytes>::V;
@@ -133,17 +133,5 @@ void norm_at_once(const Job& job, int64_t task, Arena* arena) {
             });
     });
     for (int k = 0; k < Lane<uint32_t, kVectorBytes>::count; ++k) wild_elsewhere |= wild[k];
-    if (wild_elsewhere) cenote::CENOTE_WHOLE::wide_sum(job, task, arena);
-}
-
-inline TaskFn norm_nests(const Job& job) {
-    if (job.in != DType::f32 || job.out != DType::f32 || !single_will_do(job)) return nullptr;
-    if (job.prepare == Prepare::power) {
-        if (job.power == 2.0) return &norm_at_once<PowerSum<2>>;
-        return job.power == 3.0 ? &norm_at_once<ToppedSum<3>> : nullptr;
-    }
-    // An exponential for each window that sees a cell would be too many.
-    for (int q = 0; q < job.rank; ++q)
-        if (job.axis[q].k > job.axis[q].s || job.axis[q].d > 1) return nullptr;
-    return job.beta == 1.0 ? &norm_at_once<ToppedSum<0>> : nullptr;
+    if (wild_elsewhere) separable_norm_tile(job, task, arena);
 }

@@ -1,20 +1,5 @@
-// Transposes of sums over windows that tile.
-
-// Each cell is in one window at most: it gets the value of that one, and zero without one.
-inline bool can_repeat(const Job& job) {
-    if (job.prepare != Prepare::none || job.omit || job.swap || job.physical_padding || job.in != job.out) return false;
-    if (job.finish == Finish::average &&
-        (!job.by_divisor || (job.work == DType::f32 && !divides_in<float>(job.divisor))))
-        return false;
-    for (int q = 0; q < job.rank; ++q) {
-        const Axis& a = job.axis[q];
-        if (!a.spread_stride || a.spread_taps > a.spread_stride) return false;
-    }
-    const Axis& last = job.axis[job.rank - 1];
-    const int64_t size = size_of(job.in);
-    if (rows_are_lanes(job)) return job.lane_stride == size && job.lane_tile * size >= 64;
-    return job.x_stride[job.rank - 1] == size && last.spread_stride == 2 && last.spread_taps == 2;
-}
+// Transposes of sums over windows that tile: each element is in one window at most, whose value it gets, and zero
+// without one.
 
 // Cells 2m - low and 2m - low + 1 along a row are those of value m; n cells from cell j0 on.
 template <class T>
@@ -42,7 +27,7 @@ inline void repeat_row(T* out, const T* value, const Axis& a, int64_t j0, int64_
 
 template <class T>
 void repeat_values(const Job& job, int64_t task, Arena*) {
-    const Box b = locate(job, task);
+    const PoolTile b = locate(job, task);
     const int last = job.rank - 1;
     const Axis& a = job.axis[last];
     const Division<T> by = division<T>(job.finish == Finish::average ? job.divisor : 1.0);

@@ -1,4 +1,9 @@
-// Reductions over a list of rows: element i of the result joins element i of every row.
+// Row kernels of the separable reduction (separable.hpp): element i of the result combines element i of every row.
+
+template <class T>
+inline T* take(Arena* arena, int64_t n) {
+    return static_cast<T*>(arena_take(arena, n * static_cast<int64_t>(sizeof(T))));
+}
 
 template <class C>
 inline Source<C> ahead(Source<C> row, int64_t by) {
@@ -13,8 +18,30 @@ inline Source<C> readable(Target<C> row) {
     return {row.v, row.w};
 }
 
-// K rows joined as one tree: the largest power of two by halves, then the rest. It is the definition of the
-// order of a sum (reference.py, tree_sum), and any order will do for a maximum.
+template <class C>
+inline Source<C> source(Elements e) {
+    return {reinterpret_cast<const typename C::T*>(e.v), reinterpret_cast<const typename C::U*>(e.w)};
+}
+template <class C>
+inline Target<C> target(Elements e) {
+    return {reinterpret_cast<typename C::T*>(e.v), reinterpret_cast<typename C::U*>(e.w)};
+}
+template <class T>
+inline char* bytes(T* p) {
+    return reinterpret_cast<char*>(p);
+}
+
+// Row t of a list (RowKernels).
+template <class C>
+inline Source<C> row_at(const void* rows, int64_t t) {
+    if constexpr (C::two_planes)
+        return source<C>(static_cast<const Elements*>(rows)[t]);
+    else
+        return source<C>({static_cast<char* const*>(rows)[t], nullptr});
+}
+
+// K rows as one tree: the largest power of two by halves, then the rest. It is the definition of the order of a sum
+// (reference.py, tree_sum), and any order will do for a maximum.
 template <class C, class V, int K>
 inline RegOf<C, V> join(const Source<C>* rows, int64_t i, int64_t tap, int64_t weight) {
     if constexpr (K == 1) {
@@ -30,18 +57,18 @@ inline RegOf<C, V> join(const Source<C>* rows, int64_t i, int64_t tap, int64_t w
 // subtrees of the same tree. Taps that are missing leave their sibling as it is: adding zero would not change
 // it, but for the sign of a zero total, which the caller sees to.
 template <class C, class V>
-inline RegOf<C, V> join_many(const Source<C>* rows, int64_t i, int64_t begin, int64_t count, int64_t weight) {
+inline RegOf<C, V> join_many(const void* rows, int64_t i, int64_t begin, int64_t count, int64_t weight) {
     using Reg = RegOf<C, V>;
     if constexpr (!C::summed) {
-        Reg all = C::tap(load_cell<C, V>(rows[0], i), begin * weight);
+        Reg all = C::tap(load_cell<C, V>(row_at<C>(rows, 0), i), begin * weight);
         for (int64_t t = 1; t < count; ++t)
-            all = C::combine(all, C::tap(load_cell<C, V>(rows[t], i), (begin + t) * weight));
+            all = C::combine(all, C::tap(load_cell<C, V>(row_at<C>(rows, t), i), (begin + t) * weight));
         return all;
     } else {
         Reg pending[64];
         uint64_t held = 0;
         for (int64_t t = begin; t < begin + count; ++t) {
-            Reg part = load_cell<C, V>(rows[t - begin], i);
+            Reg part = load_cell<C, V>(row_at<C>(rows, t - begin), i);
             int level = 0;
             for (; t >> level & 1; ++level) {
                 if (held >> level & 1) {
@@ -67,53 +94,77 @@ CENOTE_ONCE void fill_empty(Target<C> out, int64_t n) {
     });
 }
 
+template <class C>
+void fill_identity(Elements out, int64_t n) {
+    fill_empty<C>(target<C>(out), n);
+}
+
+template <class C>
+void fill_padding(Elements out, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) target<C>(out).v[i] = C::absent();
+}
+
 template <class C, int K>
-inline void join_rows_of(Target<C> out, const Source<C>* rows, int64_t begin, int64_t n, int64_t weight) {
+inline void join_rows_of(Target<C> out, const void* rows, int64_t begin, int64_t n, int64_t weight) {
     Source<C> held[K];  // in registers: what is stored through `out` might change `rows`, for all the compiler knows
-    for (int t = 0; t < K; ++t) held[t] = rows[t];
+    for (int t = 0; t < K; ++t) held[t] = row_at<C>(rows, t);
     for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
         store_cell<C, V>(out, i, join<C, V, K>(held, i, begin, weight));
     });
 }
 
-// out[i] = rows[0][i] ∘ … ∘ rows[count-1][i]; the rows are taps `begin` … of windows with `taps` taps. None of them is
-// where `out` is.
 template <class C>
-CENOTE_ONCE void join_rows(Target<C> out, const Source<C>* rows, int64_t begin, int64_t count, int64_t taps, int64_t n,
-                           int64_t weight) {
+void join_rows(Elements to, const void* rows, int64_t begin, int64_t count, int64_t taps, int64_t n, int64_t weight) {
+    const Target<C> out = target<C>(to);
     if (count == 0) return fill_empty<C>(out, n);
     const bool whole = count == taps;
     // Unrolled up to where the loop below is as fast: a maximum is a plain chain, a sum has a tree to keep.
     constexpr int unrolled = C::two_planes ? 3 : 8;
     if (whole || !C::summed) {
-        if (count == 1) return join_rows_of<C, 1>(out, rows, begin, n, weight);
-        if (count == 2) return join_rows_of<C, 2>(out, rows, begin, n, weight);
-        if (count == 3) return join_rows_of<C, 3>(out, rows, begin, n, weight);
-        if constexpr (unrolled >= 5) {
-            if (count == 4) return join_rows_of<C, 4>(out, rows, begin, n, weight);
-            if (count == 5) return join_rows_of<C, 5>(out, rows, begin, n, weight);
+        switch (count) {
+            case 1: return join_rows_of<C, 1>(out, rows, begin, n, weight);
+            case 2: return join_rows_of<C, 2>(out, rows, begin, n, weight);
+            case 3: return join_rows_of<C, 3>(out, rows, begin, n, weight);
+            default: break;
         }
-        if constexpr (unrolled >= 8) {
-            if (count == 6) return join_rows_of<C, 6>(out, rows, begin, n, weight);
-            if (count == 7) return join_rows_of<C, 7>(out, rows, begin, n, weight);
-            if (count == 8) return join_rows_of<C, 8>(out, rows, begin, n, weight);
+        if constexpr (unrolled == 8) {
+            switch (count) {
+                case 4: return join_rows_of<C, 4>(out, rows, begin, n, weight);
+                case 5: return join_rows_of<C, 5>(out, rows, begin, n, weight);
+                case 6: return join_rows_of<C, 6>(out, rows, begin, n, weight);
+                case 7: return join_rows_of<C, 7>(out, rows, begin, n, weight);
+                case 8: return join_rows_of<C, 8>(out, rows, begin, n, weight);
+                default: break;
+            }
         }
     }
     for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
         auto all = join_many<C, V>(rows, i, begin, count, weight);
-        // Padded cells are +0.0: with one of them in it, a total of zero is never -0.0.
+        // Padded elements are +0.0: with one of them in it, a total of zero is never -0.0.
         if constexpr (C::summed)
             if (!whole) all = C::combine(all, C::template empty<V>());
         store_cell<C, V>(out, i, all);
     });
 }
 
-// out[i] = a[i] ∘ b[i], where b is `offset` further on in the window. In place (out is a, b lies ahead of it; or out
-// is b) is allowed: i only grows.
 template <class C>
-CENOTE_ONCE void join_two(Target<C> out, Source<C> a, Source<C> b, int64_t n, int64_t offset) {
+void join_one(Elements out, const void* rows, int64_t begin, int64_t count, int64_t taps, int64_t weight,
+              int64_t offset) {
+    using T = typename C::T;
+    auto all = C::template empty<T>();
+    if (count) {
+        const auto found = join_many<C, T>(rows, 0, begin, count, weight);
+        all = C::tap(C::summed && count < taps ? C::combine(found, all) : found, offset);
+    }
+    store_cell<C, T>(target<C>(out), 0, all);
+}
+
+template <class C>
+void join_two(Elements to, Elements first, Elements second, int64_t n, int64_t offset) {
+    const Target<C> out = target<C>(to);
+    const Source<C> a = source<C>(first), b = source<C>(second);
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
         store_cell<C, V>(out, i, C::combine(load_cell<C, V>(a, i), C::tap(load_cell<C, V>(b, i), offset)));
@@ -131,11 +182,13 @@ inline void copy_row(T* out, const T* in, int64_t n) {
     __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
 }
 
-// Cells as they are; the second plane is made up where there is none yet.
+// Elements as they are; the second plane is made up where there is none yet.
 template <class C>
-inline void copy_cells(Target<C> out, Source<C> in, int64_t n) {
+void copy_elements(Elements to, Elements from, int64_t n) {
+    const Target<C> out = target<C>(to);
+    const Source<C> in = source<C>(from);
     if constexpr (C::two_planes) {
-        if (!in.w) return join_rows_of<C, 1>(out, &in, 0, n, 0);
+        if (!in.w) return join_rows_of<C, 1>(out, &from, 0, n, 0);
         copy_row(out.w, in.w, n);
     }
     copy_row(out.v, in.v, n);
@@ -148,7 +201,9 @@ inline void every_nth(T* out, const T* in, int64_t n) {
 }
 
 template <class T>
-CENOTE_ONCE void take_every(T* out, const T* in, int64_t n, int64_t step, int64_t group) {
+void take_every(char* to, const char* from, int64_t n, int64_t step, int64_t group) {
+    T* out = reinterpret_cast<T*>(to);
+    const T* in = reinterpret_cast<const T*>(from);
     if (group == 1) {
         switch (step) {
             case 1: return copy_row(out, in, n);
@@ -199,8 +254,10 @@ inline void stride_2_at(Target<C> out, Source<C> in, int64_t i, int64_t weight) 
 }
 
 template <class C, int K>
-CENOTE_ONCE void join_stride_2(Target<C> out, Source<C> in, int64_t n, int64_t weight) {
+void join_stride_2(Elements to, Elements from, int64_t n, int64_t weight) {
     using T = typename C::T;
+    const Target<C> out = target<C>(to);
+    const Source<C> in = source<C>(from);
     constexpr int wide = kVectorBytes / sizeof(T), narrow = 16 / sizeof(T);
     int64_t i = 0;
     for (; i + wide <= n; i += wide) stride_2_at<C, K, kVectorBytes>(out, in, i, weight);

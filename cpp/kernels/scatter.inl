@@ -241,12 +241,3 @@ void scatter_slab(const Job& job, int64_t task, Arena* arena) {
     });
     zero_to(s.end);
 }
-
-template <class T>
-TaskFn scatter_kernel(const Job& job) {
-    switch (job.report) {
-        case Report::offset8: return &scatter_slab<T, uint8_t>;
-        case Report::offset16: return &scatter_slab<T, uint16_t>;
-        default: return &scatter_slab<T, uint32_t>;
-    }
-}

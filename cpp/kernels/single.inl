@@ -37,36 +37,35 @@ inline void finish_single(const Norm& given, float* row, const float* bound, int
 }
 
 struct Single {
-    View<Sum<float>> totals;
+    View totals;
     const float* bound;  // laid out as the totals
     const float* wild;   // likewise: above 0 where a cell is not moderate; null: nowhere
 };
 
-template <class C>
-inline const float* passed(const Job& job, const Box& b, const View<Sum<float>>& in, float* cells, Arena* arena) {
-    View<C> view;
-    for (int q = 0; q < job.rank; ++q) view.stride[q] = in.stride[q];
-    view.base = {cells, nullptr};
-    return run_passes<C>(job, b, view, nullptr, arena).base.v;
+inline const float* passed(const RowKernels& op, const Job& job, const PoolTile& b, View view, float* cells, Arena* arena) {
+    view.base = {bytes(cells), nullptr};
+    return reinterpret_cast<const float*>(run_passes(op, job, b, view, nullptr, arena).base.v);
 }
 
-inline Single in_single(const Job& job, const Box& b, Arena* arena) {
+inline Single in_single(const Job& job, const PoolTile& b, Arena* arena) {
     Single s{};
     const Norm norm = norm_of(job);
-    const View<Sum<float>> in = brought_in<Sum<float>>(job, b, arena);
+    const View in = brought_in<float>(job, b, 0, arena);
+    float* cells = reinterpret_cast<float*>(in.base.v);
     const int64_t size = tile_cells<float>(job, b);
     const bool exponential = job.prepare == Prepare::exponential;
-    if (!exponential) absolute(in.base.v, size);
-    View<Sum<float>> terms = in;
-    terms.base = {take<float>(arena, size), nullptr};
-    if (!single_terms(norm, in.base.v, terms.base.v, nullptr, size)) {
+    if (!exponential) absolute(cells, size);
+    View terms = in;
+    float* powers = take<float>(arena, size);
+    terms.base = {bytes(powers), nullptr};
+    const RowKernels& max = *CENOTE_ROWS::max_rows(DType::f32, true);
+    if (!single_terms(norm, cells, powers, nullptr, size)) {
         float* wild = take<float>(arena, size);
-        single_terms(norm, in.base.v, terms.base.v, wild, size);
-        s.wild = passed<Pick<float, true, false>>(job, b, in, wild, arena);
+        single_terms(norm, cells, powers, wild, size);
+        s.wild = passed(max, job, b, in, wild, arena);
     }
-    s.totals = run_passes<Sum<float>>(job, b, terms, nullptr, arena);
+    s.totals = run_passes(*CENOTE_ROWS::sum_rows(DType::f32), job, b, terms, nullptr, arena);
     if (exponential || job.power > 2.0)  // squares and magnitudes see to that by themselves
-        s.bound = exponential && job.beta < 0 ? passed<Pick<float, false, false>>(job, b, in, in.base.v, arena)
-                                              : passed<Pick<float, true, false>>(job, b, in, in.base.v, arena);
+        s.bound = passed(exponential && job.beta < 0 ? *CENOTE_ROWS::max_rows(DType::f32, false) : max, job, b, in, cells, arena);
     return s;
 }

@@ -3,8 +3,6 @@
 // it and written, in one go: two passes would spend more time on getting from one row of a few vectors to the next than
 // on the rows.
 
-constexpr int64_t kSlideTaps = 3;      // along an axis
-constexpr int64_t kSlideDilation = 8;  // of rows: what is held is in the nearest cache
 // Of longer rows, in bytes, the next ones of cells and of results are fetched meanwhile: what is held of them fills the
 // nearest cache (max 3×3 s1 of 2048², two threads: 1.25 ms, and 0.85 so; over 64 lanes of 8×112×112 1.97 and 1.43; 512
 // bytes at a time, and not a vector: 1.6). Short ones the CPU fetches itself (rows of 5 KiB: 1.27 ms, and 1.51 so; 112
@@ -159,13 +157,15 @@ void slide_tile(const Job& job, int64_t task, Arena* arena) {
     using T = typename N::T;
     using U = typename N::U;
     using Rows = void (*)(N&, Slide<N>&, const char*, char*, int64_t, int64_t);
-    static constexpr Rows ways[][2][kSlideTaps] = {
-        {{&slide_rows<N, 2, 1, false>, &slide_rows<N, 2, 2, false>, &slide_rows<N, 2, 3, false>},
+    // Only rows of float32 are worth a kernel that asks for less: the others cost 0 to 3 % more so, and half the code.
+    constexpr bool short_too = __is_same(T, float) && !N::placed && !N::omit, large = !short_too;
+    static constexpr Rows ways[][2][kBufferTaps] = {
+        {{&slide_rows<N, 2, 1, large>, &slide_rows<N, 2, 2, large>, &slide_rows<N, 2, 3, large>},
          {&slide_rows<N, 2, 1, true>, &slide_rows<N, 2, 2, true>, &slide_rows<N, 2, 3, true>}},
-        {{&slide_rows<N, 3, 1, false>, &slide_rows<N, 3, 2, false>, &slide_rows<N, 3, 3, false>},
+        {{&slide_rows<N, 3, 1, large>, &slide_rows<N, 3, 2, large>, &slide_rows<N, 3, 3, large>},
          {&slide_rows<N, 3, 1, true>, &slide_rows<N, 3, 2, true>, &slide_rows<N, 3, 3, true>}}};
     constexpr int64_t size = sizeof(T), wide = Lane<T, kVectorBytes>::count;
-    const Box b = locate(job, task);
+    const PoolTile b = locate(job, task);
     const int last = job.rank - 1;
     const Axis& a = job.axis[last];
     const Axis up = last ? job.axis[0] : Axis{1, 1, 1, 1, 1, 0, 0, nullptr, nullptr, 0, 0, 0};
@@ -261,51 +261,5 @@ void slide_tile(const Job& job, int64_t task, Arena* arena) {
     }
     if (slide.told.past || slide.past) settle_stores();
     if (!numbers.wild()) return;
-    if constexpr (__is_same(N, Halves<true>)) slide_tile<WildHalves<true>>(job, task, arena);
-    if constexpr (__is_same(N, Halves<false>)) slide_tile<WildHalves<false>>(job, task, arena);
-}
-
-template <class T, bool Largest>
-TaskFn sliding_numbers(const Job& job) {
-    if (!job.winners) return job.omit ? &slide_tile<Numbers<T, Largest, true>> : &slide_tile<Numbers<T, Largest>>;
-    return job.omit ? &slide_tile<Numbers<T, Largest, true, true>> : &slide_tile<Numbers<T, Largest, false, true>>;
-}
-
-template <bool Largest>
-TaskFn sliding(const Job& job) {
-    const int last = job.rank - 1;
-    const int64_t unit = job.lanes, width = size_of(job.in);
-    if (job.rank > 2 || job.swap || job.prepare != Prepare::none || job.out != job.in || job.physical_padding ||
-        job.lane_tile != unit || (unit > 1 && job.lane_stride != width) || job.x_stride[last] != unit * width ||
-        job.y_stride[last] != unit)
-        return nullptr;
-    const Axis &a = job.axis[last], &up = job.axis[0];
-    // The last tile of a row, too, has a vector of results. Others are tiny, or a remnant of gigabytes.
-    const int64_t fewest = a.o - (job.tiles[last] - 1) * job.tile[last];
-    if (a.starts || a.s > 1 || a.k < 2 || a.k > kSlideTaps || fewest * unit * width < kVectorBytes) return nullptr;
-    if (last && (up.starts || up.s > 1 || up.k > kSlideTaps || up.d > kSlideDilation)) return nullptr;
-    // Of floats that tie the first one stays: the order of the axes must be that of the window.
-    const bool in_order = job.pass[0] == last;
-    if (job.winners) {
-        int64_t cells = 1;  // indices must have room in lanes as wide as the values
-        for (int q = 0; q < job.rank; ++q) cells *= job.axis[q].n + job.axis[q].k * job.axis[q].d;
-        const bool flat = job.report == Report::index;
-        if (!(flat ? width == 8 || cells <= INT32_MAX : job.report == Report::offset8 && up.d == 1)) return nullptr;
-        if (job.in != DType::f32 && job.in != DType::f64) return nullptr;
-    }
-    switch (job.in) {
-        case DType::f32: return in_order ? sliding_numbers<float, Largest>(job) : nullptr;
-        case DType::f64: return in_order ? sliding_numbers<double, Largest>(job) : nullptr;
-        case DType::i8: return &slide_tile<Numbers<int8_t, Largest>>;
-        case DType::u8: return &slide_tile<Numbers<uint8_t, Largest>>;
-        case DType::i16: return &slide_tile<Numbers<int16_t, Largest>>;
-        case DType::u16: return &slide_tile<Numbers<uint16_t, Largest>>;
-        case DType::i32: return &slide_tile<Numbers<int32_t, Largest>>;
-        case DType::u32: return &slide_tile<Numbers<uint32_t, Largest>>;
-        case DType::i64: return &slide_tile<Numbers<int64_t, Largest>>;
-        case DType::u64: return &slide_tile<Numbers<uint64_t, Largest>>;
-        case DType::f16:
-        case DType::bf16: return in_order && !job.omit ? &slide_tile<Halves<Largest>> : nullptr;
-        default: return nullptr;
-    }
+    if constexpr (__is_same(N, Halves)) slide_tile<WildHalves>(job, task, arena);
 }

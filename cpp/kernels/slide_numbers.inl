@@ -34,18 +34,51 @@ struct Numbers {
     static bool wild() { return false; }
 };
 
+// Integers by their ordered keys (Job::key): one reducer for max and min, signed and unsigned.
+template <class T_>
+struct Keys {
+    using T = T_;
+    using C = Pick<T, true, false>;
+    using U = Unsigned<T>;
+    template <class V>
+    using Reg = RegOf<C, V>;
+    static constexpr bool placed = false, omit = false;
+    T key;
+    struct Look {
+        explicit Look(const Keys&) {}
+        void keep(Keys&) const {}
+        template <class V>
+        void at(V) {}
+    };
+
+    explicit Keys(const Job& job) : key(static_cast<T>(job.key)) {}
+    T none() const { return static_cast<T>(C::absent() ^ key); }
+    template <class V>
+    Reg<V> fresh(V cell) const {
+        return {V(cell ^ key)};
+    }
+    template <class V>
+    static Reg<V> held(V v) {
+        return {v};
+    }
+    template <class V>
+    V cell(Reg<V> r) const {
+        return V(r.v ^ key);
+    }
+    static bool wild() { return false; }
+};
+
 // Halves by their keys, which do not tell a -0.0 or a NaN: all cells are searched for them.
-template <bool Largest>
 struct Halves {
     using T = int16_t;
     using U = uint16_t;
-    using C = Pick<T, Largest, false>;
+    using C = Pick<T, true, false>;
     template <class V>
     using Reg = RegOf<C, V>;
-    static constexpr bool placed = false;
+    static constexpr bool placed = false, omit = false;
     static constexpr int wide = Lane<T, kVectorBytes>::count;
     T least[wide] = {}, largest[wide] = {};  // of the bits, and of the bits without the sign
-    T infinity;
+    T infinity, flip;  // flip: all bits for a minimum, which is the maximum of the flipped keys
     struct Look {
         using Wide = typename Lane<T, kVectorBytes>::V;
         Wide least, largest;
@@ -62,19 +95,19 @@ struct Halves {
         }
     };
 
-    explicit Halves(const Job& job) : infinity(half_infinity(job.in)) {}
-    T none() const { return static_cast<T>(Largest ? infinity | INT16_MIN : infinity); }
+    explicit Halves(const Job& job) : infinity(half_infinity(job.in)), flip(job.reduce == Reduce::max ? 0 : -1) {}
+    T none() const { return static_cast<T>(flip ? infinity : infinity | INT16_MIN); }
     template <class V>
-    static Reg<V> fresh(V cell) {
-        return {half_key(cell, half_size(cell))};
+    Reg<V> fresh(V cell) const {
+        return {V(half_key(cell, half_size(cell)) ^ flip)};
     }
     template <class V>
     static Reg<V> held(V v) {
         return {v};
     }
     template <class V>
-    static V cell(Reg<V> r) {
-        return half_of_key(r.v);
+    V cell(Reg<V> r) const {
+        return half_of_key(V(r.v ^ flip));
     }
     bool wild() const {
         bool found = false;
@@ -84,12 +117,11 @@ struct Halves {
 };
 
 // All halves: keys decide, in which a NaN beats all others, and the bits of the first of equal ones go with them.
-template <bool Largest>
 struct WildHalves {
     using T = int16_t;
     using U = uint16_t;
     using C = WildHalves;
-    static constexpr bool placed = false;
+    static constexpr bool placed = false, omit = false;
     template <class V>
     struct Reg {
         V v, key;
@@ -100,15 +132,16 @@ struct WildHalves {
         template <class V>
         void at(V) {}
     };
-    T infinity, quiet;
+    T infinity, quiet, flip;
 
-    explicit WildHalves(const Job& job) : infinity(half_infinity(job.in)), quiet(half_quiet(job.in)) {}
-    T none() const { return static_cast<T>(Largest ? infinity | INT16_MIN : infinity); }
-    static constexpr T nan() { return Largest ? INT16_MAX : INT16_MIN; }
+    explicit WildHalves(const Job& job)
+        : infinity(half_infinity(job.in)), quiet(half_quiet(job.in)), flip(job.reduce == Reduce::max ? 0 : -1) {}
+    T none() const { return static_cast<T>(flip ? infinity : infinity | INT16_MIN); }
+    static constexpr T nan() { return INT16_MAX; }
     template <class V>
     Reg<V> fresh(V cell) const {
         const V size = half_size(cell), key = half_key(cell, size);
-        return {cell, size > infinity ? splat<V>(nan()) : key};
+        return {cell, size > infinity ? splat<V>(nan()) : V(key ^ flip)};
     }
     template <class V>
     Reg<V> held(V v) const {
@@ -120,7 +153,7 @@ struct WildHalves {
     }
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
-        const auto later = Largest ? b.key > a.key : b.key < a.key;
+        const auto later = b.key > a.key;
         return {later ? b.v : a.v, later ? b.key : a.key};
     }
     static bool wild() { return false; }

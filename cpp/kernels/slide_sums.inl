@@ -81,7 +81,7 @@ void slide_sums(const Job& job, int64_t task, Arena* arena) {
     static constexpr End multiplied[] = {&finish_slide<C, S, R, 1, exact>, &finish_slide<C, S, R, 2, exact>,
                                          &finish_slide<C, S, R, 3, exact>};
     constexpr int64_t size = __is_same(S, Half) || __is_same(S, Brain) ? 2 : sizeof(R);
-    const Box b = locate(job, task);
+    const PoolTile b = locate(job, task);
     const int last = job.rank - 1;
     const Axis &a = job.axis[last], &up = job.axis[0];
     const int64_t unit = b.lanes, rows = last ? b.count[0] : 1;
@@ -98,7 +98,10 @@ void slide_sums(const Job& job, int64_t task, Arena* arena) {
     // added up before these are read (float16, avg 3×3: 213 µs, and 177). Long rows fill the cache, and wait anyway.
     const int64_t early = C::two_planes || room * static_cast<int64_t>(sizeof(T)) <= kAheadBytes;
     Target<C> totals[2];
-    for (int64_t h = 0; h <= early; ++h) totals[h] = take_cells<C>(arena, room, true);
+    for (int64_t h = 0; h <= early; ++h) {
+        totals[h] = {take<T>(arena, room), nullptr};
+        if constexpr (C::two_planes) totals[h].w = take<typename C::U>(arena, room);
+    }
     Alike<R>* alike = take<Alike<R>>(arena, b.count[last]);
     for (int64_t w = 0; w < b.count[last]; w += most_windows) {
         const int64_t windows = least(most_windows, b.count[last] - w);
@@ -156,41 +159,4 @@ void slide_sums(const Job& job, int64_t task, Arena* arena) {
         }
     }
     if (job.past) settle_stores();
-}
-
-inline TaskFn sliding_sums(const Job& job) {
-    const int last = job.rank - 1;
-    const Axis& a = job.axis[last];
-    const int64_t width = size_of(job.in), unit = job.lanes, row = a.o * unit * width;
-    if (job.rank > 2 || job.swap || job.prepare != Prepare::none || job.physical_padding || job.lane_tile != unit ||
-        (unit > 1 && job.lane_stride != width) || job.x_stride[last] != unit * width || job.y_stride[last] != unit)
-        return nullptr;
-    bool overlap = false;
-    for (int q = 0; q < job.rank; ++q) {
-        const Axis& axis = job.axis[q];
-        if (axis.starts || axis.k > kSlideTaps || job.pass[q] != q) return nullptr;
-        overlap |= axis.k > axis.s;
-    }
-    // Results two cells apart along a row would have to be picked out.
-    if (!overlap || a.s > 1 || a.d > 32 || a.o * unit * size_of(job.work) < kVectorBytes) return nullptr;
-    const bool as_it_is = job.out == job.in && job.work == job.in, floats = as_it_is && row >= kSlideRow;
-    const bool narrow = job.out == DType::f64 && job.work == (width == 1 ? DType::i16 : DType::i32);
-    const bool halves = job.out == job.in && job.work == DType::f32;
-    const bool in_float = job.finish != Finish::average || !job.by_divisor || divides_in<float>(job.divisor);
-    if (job.omit) {
-        if (a.k < 2 || row > kValidBytes || !as_it_is) return nullptr;
-        if (job.in == DType::f64) return &slide_sums<SumValid<double>, double, double>;
-        return job.in == DType::f32 && in_float ? &slide_sums<SumValid<float>, float, float> : nullptr;
-    }
-    switch (job.in) {
-        case DType::f16: return halves && in_float ? &slide_sums<Sum<float>, Half, float> : nullptr;
-        case DType::bf16: return halves && in_float ? &slide_sums<Sum<float>, Brain, float> : nullptr;
-        case DType::f32: return floats && in_float ? &slide_sums<Sum<float>, float, float> : nullptr;
-        case DType::f64: return floats ? &slide_sums<Sum<double>, double, double> : nullptr;
-        case DType::i8: return narrow ? &slide_sums<Sum<int16_t>, int8_t, double> : nullptr;
-        case DType::u8: return narrow ? &slide_sums<Sum<int16_t>, uint8_t, double> : nullptr;
-        case DType::i16: return narrow ? &slide_sums<Sum<int32_t>, int16_t, double> : nullptr;
-        case DType::u16: return narrow ? &slide_sums<Sum<int32_t>, uint16_t, double> : nullptr;
-        default: return nullptr;
-    }
 }

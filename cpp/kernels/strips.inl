@@ -5,17 +5,14 @@
 // that a tile with a cell that is not moderate is computed again the long way, with the same bits for all other
 // windows.
 
-constexpr int64_t kStripTaps = 3;    // along an axis: up to three, a tree is a chain
-constexpr int64_t kStripRows = 16;   // in a ring: few of them are read if cells lie far apart
-constexpr int64_t kStripReach = 64;  // from the first cell of a window to its last along the row: raised for two strips
 constexpr int64_t kStripElements = 2048;
 
 enum class Terms : uint8_t { exponential, negative, power, topped };  // negative: β < 0; topped: p = 3 or 4
 
 // The rows of powers of a strip.
 struct Strip {
-    float* powers[kStripRows + 1];
-    int64_t held[kStripRows + 1];  // which row of x
+    float* powers[kNormBufferRows + 1];
+    int64_t held[kNormBufferRows + 1];  // which row of x
     int64_t size;                  // of the ring
 };
 
@@ -147,7 +144,7 @@ CENOTE_ONCE void finish_strip_row(const Norm& given, const float* totals, const 
 // once, there are twice as many long chains of operations to choose from, and half as much is done between two rows.
 struct StripPairs {
     const char* x;  // the first row of cells of the first pair
-    float *powers[kStripTaps + 1], *totals[2], *tops[2];
+    float *powers[kBufferTaps + 1], *totals[2], *tops[2];
     float* y;
     int64_t x_step, y_step;   // bytes; elements
     int64_t lead, inside, n;  // elements: padding before the cells, these; results
@@ -216,7 +213,7 @@ template <Terms K>
 void norm_strips(const Job& job, int64_t task, Arena* arena) {
     constexpr bool topped = K != Terms::power;
     constexpr int64_t size = sizeof(float), wide = Lane<float, kVectorBytes>::count;
-    const Box b = locate(job, task);
+    const PoolTile b = locate(job, task);
     const Norm norm = norm_of(job);
     const int last = job.rank - 1;
     const Axis& a = job.axis[last];
@@ -299,8 +296,8 @@ void norm_strips(const Job& job, int64_t task, Arena* arena) {
                 continue;
             }
             next = i + 1;
-            const char* cells[kStripTaps];
-            float* powers[kStripTaps];
+            const char* cells[kBufferTaps];
+            float* powers[kBufferTaps];
             for (int64_t t = 0; t < count; ++t) {
                 const int64_t row = top_row + t * up.d, slot = row % ring.size;
                 cells[t] = x0 + row * x_stride;
@@ -328,29 +325,5 @@ void norm_strips(const Job& job, int64_t task, Arena* arena) {
             }
         }
     }
-    if (watch.wild(norm)) cenote::CENOTE_WHOLE::wide_sum(job, task, arena);
-}
-
-inline TaskFn norm_in_strips(const Job& job) {
-    const bool lanes = rows_are_lanes(job);
-    const int last = job.rank - 1;
-    if (job.in != DType::f32 || job.out != DType::f32 || job.swap || job.rank > 2 || !single_will_do(job))
-        return nullptr;
-    if ((lanes ? job.lane_stride : job.x_stride[last]) != size_of(job.in)) return nullptr;
-    bool overlap = false;
-    for (int q = 0; q < job.rank; ++q) {
-        const Axis& a = job.axis[q];
-        if (job.physical_padding && job.real_n[q] != a.n) return nullptr;
-        if (a.starts || job.pass[q] != q || a.k > kStripTaps) return nullptr;
-        overlap |= a.k > a.s;
-    }
-    if (job.axis[last].d > kStripReach / 2 || !overlap || (last && (job.axis[0].k - 1) * job.axis[0].d >= kStripRows))
-        return nullptr;
-    // Results two cells apart along a row would have to be picked out, and short rows gone through one by one.
-    if (lanes ? job.lane_tile * size_of(job.out) < 64
-              : job.axis[last].s > 1 || job.axis[last].o * size_of(job.out) < kVectorBytes)
-        return nullptr;
-    if (job.prepare == Prepare::exponential)
-        return job.beta < 0 ? &norm_strips<Terms::negative> : &norm_strips<Terms::exponential>;
-    return job.power > 2.0 ? &norm_strips<Terms::topped> : &norm_strips<Terms::power>;
+    if (watch.wild(norm)) separable_norm_tile(job, task, arena);
 }

@@ -1,46 +1,4 @@
-// One tile of a job: bring its cells in, run the passes, and write its results.
-
-struct Box {
-    int64_t j0[kMaxDims], count[kMaxDims];  // windows
-    int64_t c0[kMaxDims], cells[kMaxDims];  // the cells that they see
-    int64_t lanes;
-    const char* x;  // cell 0 of every axis, first lane
-    int64_t y;      // element of the first window
-};
-
-inline Box locate(const Job& job, int64_t task) {
-    Box b;
-    const int64_t lane = task % job.lane_tiles * job.lane_tile;
-    task /= job.lane_tiles;
-    b.lanes = least(job.lane_tile, job.lanes - lane);
-    b.x = job.x + lane * job.lane_stride;
-    b.y = lane;
-    for (int q = job.rank - 1; q >= 0; --q) {
-        b.j0[q] = task % job.tiles[q] * job.tile[q];
-        task /= job.tiles[q];
-        b.count[q] = least(job.tile[q], job.axis[q].o - b.j0[q]);
-        const Span cells = cells_of(job.axis[q], b.j0[q], b.count[q]);
-        b.c0[q] = cells.begin;
-        b.cells[q] = cells.end - cells.begin;
-        b.y += b.j0[q] * job.y_stride[q];
-    }
-    for (int i = job.outer - 1; i >= 0; --i) {
-        b.x += task % job.outer_size[i] * job.outer_x[i];
-        b.y += task % job.outer_size[i] * job.outer_y[i];
-        task /= job.outer_size[i];
-    }
-    return b;
-}
-
-// Dense strides for a tile; the number of its elements.
-inline int64_t dense(int rank, const int64_t* extent, int64_t lanes, int64_t* stride) {
-    int64_t size = lanes;
-    for (int q = rank - 1; q >= 0; --q) {
-        stride[q] = size;
-        size *= extent[q];
-    }
-    return size;
-}
+// One tile of a separable reduction: load its elements, run the passes, store the results.
 
 // f(at) for every position of the axes before `depth`.
 template <class F>
@@ -69,7 +27,7 @@ struct CellRows {
     int depth;
     int64_t n, stride;
 };
-inline CellRows cell_rows(const Job& job, const Box& b) {
+inline CellRows cell_rows(const Job& job, const PoolTile& b) {
     const int last = job.rank - 1;
     if (!rows_are_lanes(job)) return {last, b.cells[last], job.x_stride[last]};
     if (b.lanes == job.lanes && job.x_stride[last] == job.lanes * job.lane_stride)
@@ -79,7 +37,7 @@ inline CellRows cell_rows(const Job& job, const Box& b) {
 
 // f(from) for each of them, where none is padding.
 template <class F>
-inline void for_cell_rows(const Job& job, const Box& b, const CellRows& rows, F f) {
+inline void for_cell_rows(const Job& job, const PoolTile& b, const CellRows& rows, F f) {
     const char* first = b.x;
     for (int q = 0; q < job.rank; ++q) first += b.c0[q] * job.x_stride[q];
     for_rows(rows.depth, b.cells, [&](const int64_t* at) {
@@ -91,7 +49,7 @@ inline void for_cell_rows(const Job& job, const Box& b, const CellRows& rows, F 
 
 // The cells of a tile as a dense array of the work dtype.
 template <class T>
-CENOTE_ONCE void bring_in(const Job& job, const Box& b, T* out) {
+CENOTE_ONCE void bring_in(const Job& job, const PoolTile& b, T* out) {
     if (!job.physical_padding) {
         const CellRows rows = cell_rows(job, b);
         return for_cell_rows(job, b, rows, [&](const char* from) {
@@ -130,73 +88,53 @@ CENOTE_ONCE void bring_in(const Job& job, const Box& b, T* out) {
 }
 
 template <class T>
-inline int64_t tile_cells(const Job& job, const Box& b) {
+inline int64_t tile_cells(const Job& job, const PoolTile& b) {
     int64_t n = b.lanes;
     for (int q = 0; q < job.rank; ++q) n *= b.cells[q];
     return n;
 }
 
-// All passes of a tile, from `in` to `last` if it is given, otherwise to working memory. `down`: along the outermost
-// axis first, whatever the meaning says.
-template <class C>
-CENOTE_ONCE View<C> run_passes(const Job& job, const Box& b, View<C> in, const View<C>* last, Arena* arena,
-                               bool down = false) {
-    int64_t extent[kMaxDims];
-    int passes = 0;
-    for (int q = 0; q < job.rank; ++q) {
-        extent[q] = b.cells[q];
-        passes += !is_identity(job.axis[q]);
-    }
-    for (int i = 0; i < job.rank; ++i) {
-        const int q = down ? i : job.pass[i];
-        if (is_identity(job.axis[q])) continue;
-        View<C> out;
-        const int64_t before = extent[q];
-        extent[q] = b.count[q];
-        if (--passes == 0 && last) {
-            out = *last;
-        } else {
-            const int64_t size = dense(job.rank, extent, b.lanes, out.stride);
-            out.base = take_cells<C>(arena, size, true);
-        }
-        extent[q] = before;
-        run_pass<C>(job.axis[q], q, job.rank, extent, b.lanes, b.j0[q], b.count[q], b.c0[q], in, out, job.weight[q],
-                    arena);
-        extent[q] = b.count[q];
-        in = out;
-    }
-    return in;
-}
-
-template <class C>
-inline View<C> where_it_lies(const Job& job, const Box& b) {
-    using T = typename C::T;
-    View<C> view;
+// Where the elements of a tile lie in x, which is of the work dtype.
+template <class T>
+inline View where_it_lies(const Job& job, const PoolTile& b) {
+    View view;
     const char* from = b.x;
     for (int q = 0; q < job.rank; ++q) {
         from += b.c0[q] * job.x_stride[q];
         view.stride[q] = job.x_stride[q] / static_cast<int64_t>(sizeof(T));
     }
-    view.base = {const_cast<T*>(reinterpret_cast<const T*>(from)), nullptr};
+    view.base = {const_cast<char*>(from), nullptr};
     return view;
 }
 
-template <class C>
-CENOTE_ONCE View<C> brought_in(const Job& job, const Box& b, Arena* arena) {
-    View<C> view;
-    const int64_t size = dense(job.rank, b.cells, b.lanes, view.stride);
-    view.base = {take<typename C::T>(arena, size), nullptr};
-    bring_in(job, b, view.base.v);
-    if (job.prepare == Prepare::absolute) absolute(view.base.v, size);
+// Elements and their ordered keys, in either direction (Job::key).
+template <class T>
+CENOTE_ONCE void flip_row(T* to, const T* from, int64_t n, uint64_t key) {
+    using U = Unsigned<T>;
+    for_lanes<U>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        using V = typename decltype(lane)::V;
+        store(to + i, V(load<V>(from + i) ^ splat<V>(static_cast<U>(key))));
+    });
+}
+
+template <class T>
+CENOTE_ONCE View brought_in(const Job& job, const PoolTile& b, uint64_t key, Arena* arena) {
+    View view;
+    const int64_t size = contiguous(job.rank, b.cells, b.lanes, view.stride);
+    T* out = take<T>(arena, size);
+    view.base = {bytes(out), nullptr};
+    bring_in(job, b, out);
+    if (job.prepare == Prepare::absolute) absolute(out, size);
+    if (key) flip_row(out, out, size, key);
     return view;
 }
 
 // y itself, where it is of the work dtype.
-template <class C>
-inline View<C> result_view(const Job& job, const Box& b) {
-    View<C> view;
+template <class T>
+inline View result_view(const Job& job, const PoolTile& b) {
+    View view;
     for (int q = 0; q < job.rank; ++q) view.stride[q] = job.y_stride[q];
-    view.base = {reinterpret_cast<typename C::T*>(job.y) + b.y, nullptr};
+    view.base = {job.y + b.y * static_cast<int64_t>(sizeof(T)), nullptr};
     return view;
 }
 
@@ -206,7 +144,7 @@ struct ResultRows {
     int depth;
     int64_t n, unit;
 };
-inline ResultRows result_rows(const Job& job, const Box& b, const int64_t* stride) {
+inline ResultRows result_rows(const Job& job, const PoolTile& b, const int64_t* stride) {
     const int last = job.rank - 1;
     const bool along = !rows_are_lanes(job) || (stride[last] == b.lanes && job.y_stride[last] == b.lanes);
     return along ? ResultRows{last, b.count[last] * b.lanes, b.lanes} : ResultRows{job.rank, b.lanes, b.lanes};
@@ -214,7 +152,7 @@ inline ResultRows result_rows(const Job& job, const Box& b, const int64_t* strid
 
 // f(at, offset in the view, element of y, n) for every one.
 template <class F>
-inline void for_result_rows(const Job& job, const Box& b, const int64_t* stride, F f) {
+inline void for_result_rows(const Job& job, const PoolTile& b, const int64_t* stride, F f) {
     const ResultRows rows = result_rows(job, b, stride);
     for_rows(rows.depth, b.count, [&](const int64_t* at) {
         int64_t offset = 0, y = b.y;
@@ -285,13 +223,12 @@ CENOTE_ONCE bool has_nan(const T* row, int64_t n) {
 
 // Whether results that were found by going down first may differ from those in the order of the window. Of equal cells
 // the first one counts, and so does the first NaN: only zeros of both signs and several NaN can tell.
-template <class C>
-CENOTE_ONCE bool order_tells(const Job& job, const Box& b, const View<C>& cells, const View<C>& results) {
-    using T = typename C::T;
+template <class T>
+CENOTE_ONCE bool order_tells(const Job& job, const PoolTile& b, const View& cells, const View& results) {
     using W = Found<T>;
     W zeros{}, nans{}, signed_zeros{};
     for_result_rows(job, b, results.stride, [&](const int64_t*, int64_t offset, int64_t, int64_t n) {
-        search_row(results.base.v + offset, n, [&](auto v) CENOTE_INLINE {
+        search_row(reinterpret_cast<const T*>(results.base.v) + offset, n, [&](auto v) CENOTE_INLINE {
             zeros |= (W)(v == T{0});
             nans |= (W)(v != v);
         });
@@ -305,7 +242,7 @@ CENOTE_ONCE bool order_tells(const Job& job, const Box& b, const View<C>& cells,
     for_rows(depth, b.cells, [&](const int64_t* at) {
         int64_t offset = 0;
         for (int q = 0; q < depth; ++q) offset += at[q] * cells.stride[q];
-        search_row(cells.base.v + offset, along ? b.cells[last] * b.lanes : b.lanes,
+        search_row(reinterpret_cast<const T*>(cells.base.v) + offset, along ? b.cells[last] * b.lanes : b.lanes,
                    [&](auto v) CENOTE_INLINE { signed_zeros |= (W)(W(v) == signed_zero); });
     });
     return any(signed_zeros);
@@ -313,7 +250,7 @@ CENOTE_ONCE bool order_tells(const Job& job, const Box& b, const View<C>& cells,
 
 // One NaN for all in the results of a tile.
 template <class T>
-inline void quiet_results(const Job& job, const Box& b) {
+inline void quiet_results(const Job& job, const PoolTile& b) {
     int depth = row_depth(job);
     int64_t n = rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1];
     while (depth > 0 && job.y_stride[depth - 1] == n) n *= b.count[--depth];  // rows behind each other are one
@@ -326,25 +263,24 @@ inline void quiet_results(const Job& job, const Box& b) {
 
 template <class C>
 inline void pick_tile(const Job& job, int64_t task, Arena* arena) {
-    const Box b = locate(job, task);
-    const View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
-    const bool in_place = has_pass(job) && job.out == job.work && job.out != DType::boolean;
-    const View<C> y = result_view<C>(job, b), *to = in_place ? &y : nullptr;
-    const bool down = goes_down_first(job);
-    View<C> found = run_passes<C>(job, b, in, to, arena, down);
-    if constexpr (Limits<typename C::T>::has_nan)
-        if (down && order_tells<C>(job, b, in, found)) found = run_passes<C>(job, b, in, to, arena);
     using T = typename C::T;
+    const PoolTile b = locate(job, task);
+    const RowKernels& op = row_kernels<C>;
+    const View in = job.direct ? where_it_lies<T>(job, b) : brought_in<T>(job, b, job.key, arena);
+    const bool in_place = has_pass(job) && job.out == job.work && job.out != DType::boolean && !job.key;
+    const View y = result_view<T>(job, b), *to = in_place ? &y : nullptr;
+    const bool down = goes_down_first(job);
+    View found = run_passes(op, job, b, in, to, arena, down);
+    if constexpr (Limits<T>::has_nan)
+        if (down && order_tells<T>(job, b, in, found)) found = run_passes(op, job, b, in, to, arena);
     if constexpr (C::omit)
         if (in_place) return quiet_results<T>(job, b);
     if (in_place) return;
-    T* mended = C::omit ? take<T>(arena, result_rows(job, b, found.stride).n) : nullptr;
+    T* changed = C::omit || job.key ? take<T>(arena, result_rows(job, b, found.stride).n) : nullptr;
     for_result_rows(job, b, found.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-        const T* row = found.base.v + offset;
-        if constexpr (C::omit) {
-            quiet_row(mended, row, n);
-            row = mended;
-        }
-        store_row(job.out, job.y + y * size_of(job.out), row, n);
+        const T* row = reinterpret_cast<const T*>(found.base.v) + offset;
+        if constexpr (C::omit) quiet_row(changed, row, n);
+        if (job.key) flip_row(changed, row, n, job.key);
+        store_row(job.out, job.y + y * size_of(job.out), changed ? changed : row, n);
     });
 }

@@ -1,4 +1,4 @@
-// Tiles of sums: plain, averaged, or with a wide exponent.
+// Separable sums and averages: epilogue of a tile, and the tile itself.
 
 // Counts of cells of each window along one axis.
 struct Counts {
@@ -6,7 +6,7 @@ struct Counts {
     int64_t* counted[kMaxDims];  // what an average divides by
 };
 
-inline Counts count_cells(const Job& job, const Box& b, int axes, Arena* arena) {
+inline Counts count_cells(const Job& job, const PoolTile& b, int axes, Arena* arena) {
     Counts c;
     for (int q = 0; q < axes; ++q) {
         const Axis& a = job.axis[q];
@@ -90,8 +90,10 @@ inline void divide_each(T* row, int64_t n, const Divisors<T>& by, const U* valid
 
 // Totals to results of type R for sums and averages. Where the totals lie in y already they are changed in place.
 template <class C, class R>
-inline void finish_sums(const Job& job, const Box& b, const View<C>& totals, bool in_place, Arena* arena) {
+inline void finish_sums(const Job& job, const PoolTile& b, const View& totals, bool in_place, Arena* arena) {
     using U = typename C::U;
+    const auto* values = reinterpret_cast<const typename C::T*>(totals.base.v);
+    const U* counts_of = reinterpret_cast<const U*>(totals.base.w);
     constexpr bool omit = C::two_planes, inexact = Limits<R>::has_nan;
     const bool average = job.finish == Finish::average;
     const ResultRows rows = result_rows(job, b, totals.stride);
@@ -124,11 +126,12 @@ inline void finish_sums(const Job& job, const Box& b, const View<C>& totals, boo
     }
     for_result_rows(job, b, totals.stride, [&](const int64_t* at, int64_t offset, int64_t y, int64_t n) {
         R* row = lands ? reinterpret_cast<R*>(job.y) + y : scratch;
-        const auto* v = totals.base.v + offset;
+        const auto* v = values + offset;
         const U* valid = nullptr;
         if constexpr (omit) {
             valid = marks;
-            copy_cells<C>({row, marks}, {v, totals.base.w ? totals.base.w + offset : nullptr}, n);
+            copy_elements<C>({bytes(row), bytes(marks)},
+                             {bytes(const_cast<R*>(v)), bytes(const_cast<U*>(counts_of ? counts_of + offset : nullptr))}, n);
         } else if (!in_place) {
             for (int64_t i = 0; i < n; ++i) row[i] = static_cast<R>(v[i]);
         }
@@ -158,7 +161,7 @@ inline void finish_sums(const Job& job, const Box& b, const View<C>& totals, boo
 // Totals that lie in y already: windows that are divided by the same number are one row, where a row of each window's
 // lanes would cost its overhead (avg 2×2 channels last: 5.7 ms, and 4.9 so).
 template <class C, class R>
-inline bool finish_evenly(const Job& job, const Box& b, Arena* arena) {
+inline bool finish_evenly(const Job& job, const PoolTile& b, Arena* arena) {
     const int last = job.rank - 1;
     if (!rows_are_lanes(job) || job.y_stride[last] != b.lanes) return false;
     if constexpr (Limits<R>::has_nan) {
@@ -183,15 +186,17 @@ inline bool finish_evenly(const Job& job, const Box& b, Arena* arena) {
     return false;
 }
 
+constexpr int64_t kShortRow = 256;  // bytes
+
 // Totals that lie in y already, in rows of a few vectors: those of a plane are one row, which has a divisor for each
 // window (avg 3×3 on planes of 20×20: 1.35 ms, and 1.1 so).
 template <class C, class R>
-inline bool finish_planes(const Job& job, const Box& b, Arena* arena) {
+inline bool finish_planes(const Job& job, const PoolTile& b, Arena* arena) {
     const int last = job.rank - 1;
     if (rows_are_lanes(job) || last == 0 || job.y_stride[last - 1] != b.count[last]) return false;
     int64_t planes = 1;
     for (int q = 0; q < last - 1; ++q) planes *= b.count[q];
-    if (planes < 2 || b.count[last] * static_cast<int64_t>(sizeof(R)) > kShortLine) return false;
+    if (planes < 2 || b.count[last] * static_cast<int64_t>(sizeof(R)) > kShortRow) return false;
     if constexpr (Limits<R>::has_nan) {
         const bool divides = job.finish == Finish::average && !job.by_divisor;
         const Counts counts = divides ? count_cells(job, b, job.rank, arena) : Counts{};
@@ -244,7 +249,7 @@ CENOTE_ONCE void add_rows(T* __restrict to, const char* x, int64_t stride, int64
     }
 }
 
-inline bool adds_rows(const Job& job, const Box& b, const CellRows& rows) {
+inline bool adds_rows(const Job& job, const PoolTile& b, const CellRows& rows) {
     const Axis& a = job.axis[0];
     const int64_t width = size_of(job.in);
     if (reinterpret_cast<uintptr_t>(b.x) % width || job.x_stride[0] % width) return false;
@@ -255,7 +260,7 @@ inline bool adds_rows(const Job& job, const Box& b, const CellRows& rows) {
 
 // All passes of such a tile.
 template <class C>
-CENOTE_ONCE View<C> add_rows_up(const Job& job, const Box& b, const CellRows& rows, Arena* arena) {
+CENOTE_ONCE View add_rows_up(const Job& job, const PoolTile& b, const CellRows& rows, Arena* arena) {
     using T = typename C::T;
     const Axis &a = job.axis[0], &along = job.axis[1];
     const auto add = job.in == DType::i8    ? &add_rows<T, int8_t>
@@ -263,119 +268,34 @@ CENOTE_ONCE View<C> add_rows_up(const Job& job, const Box& b, const CellRows& ro
                      : job.in == DType::i16 ? &add_rows<T, int16_t>
                                             : &add_rows<T, uint16_t>;
     const int64_t cells[] = {b.count[0], b.cells[1]}, windows[] = {b.count[0], b.count[1]};
-    View<C> sums, totals;
-    sums.base = take_cells<C>(arena, dense(2, cells, b.lanes, sums.stride), false);
+    View sums, totals;
+    T* row = take<T>(arena, contiguous(2, cells, b.lanes, sums.stride));
+    sums.base = {bytes(row), nullptr};
     for (int64_t j = 0; j < b.count[0]; ++j) {
         const Span taps = real_taps(a, b.j0[0] + j);
         const int64_t first = first_cell(a, b.j0[0] + j) + taps.begin * a.d;
-        add(sums.base.v + j * sums.stride[0], b.x + first * job.x_stride[0] + b.c0[1] * job.x_stride[1],
+        add(row + j * sums.stride[0], b.x + first * job.x_stride[0] + b.c0[1] * job.x_stride[1],
             a.d * job.x_stride[0], taps.end - taps.begin, rows.n);
     }
     if (is_identity(along)) return sums;
-    totals.base = take_cells<C>(arena, dense(2, windows, b.lanes, totals.stride), false);
-    run_pass<C>(along, 1, 2, cells, b.lanes, b.j0[1], b.count[1], b.c0[1], sums, totals, job.weight[1], arena);
+    totals.base = {bytes(take<T>(arena, contiguous(2, windows, b.lanes, totals.stride))), nullptr};
+    run_pass(row_kernels<C>, along, 1, 2, cells, b.lanes, b.j0[1], b.count[1], b.c0[1], sums, totals, job.weight[1], arena);
     return totals;
 }
 
 template <class C, class R>
 inline void sum_tile(const Job& job, int64_t task, Arena* arena) {
-    const Box b = locate(job, task);
+    const PoolTile b = locate(job, task);
     if constexpr (!C::two_planes && !Limits<typename C::T>::has_nan && sizeof(typename C::T) <= 4) {
         const CellRows rows = cell_rows(job, b);
         if (adds_rows(job, b, rows))
             return finish_sums<C, R>(job, b, add_rows_up<C>(job, b, rows, arena), false, arena);
     }
-    const View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
+    using T = typename C::T;
+    const View in = job.direct ? where_it_lies<T>(job, b) : brought_in<T>(job, b, 0, arena);
     const bool in_place = !C::two_planes && job.out == job.work && has_pass(job);
-    const View<C> y = result_view<C>(job, b);
-    const View<C> totals = run_passes<C>(job, b, in, in_place ? &y : nullptr, arena);
+    const View y = result_view<T>(job, b);
+    const View totals = run_passes(row_kernels<C>, job, b, in, in_place ? &y : nullptr, arena);
     if (in_place && (finish_evenly<C, R>(job, b, arena) || finish_planes<C, R>(job, b, arena))) return;
     finish_sums<C, R>(job, b, totals, in_place, arena);
-}
-
-// The largest or smallest cell of each window, laid out as the totals will be.
-template <class C>
-inline const double* bounds(const Job& job, const Box& b, const View<Sum<double>>& in, int64_t size, Arena* arena) {
-    View<C> cells;
-    for (int q = 0; q < job.rank; ++q) cells.stride[q] = in.stride[q];
-    cells.base = {in.base.v, nullptr};
-    const double* found = run_passes<C>(job, b, cells, nullptr, arena).base.v;
-    if (found != in.base.v) return found;
-    double* copy = take<double>(arena, size);  // no pass: the cells themselves, which are about to change
-    copy_row(copy, found, size);
-    return copy;
-}
-
-// Totals of doubles to rows of results: write(row of results, offset in the totals, element of y, n).
-template <class F>
-inline void in_double(const Job& job, const Box& b, Arena* arena, F write) {
-    const View<Sum<double>> in = brought_in<Sum<double>>(job, b, arena);
-    const int64_t size = tile_cells<double>(job, b);
-    const bool exponential = job.prepare == Prepare::exponential;
-    const bool minimum = exponential && job.beta < 0;
-    double* v = in.base.v;
-    if (!exponential) absolute(v, size);
-    const bool moderate = exponential ? moderate_exponents(v, size, job.beta) : moderate_powers(v, size, job.power);
-    // A smooth maximum or a norm is never below the largest cell. Powers 1 and 2 see to that by themselves.
-    const double* bound = nullptr;
-    if (exponential || (job.power != 1.0 && job.power != 2.0))
-        bound = minimum ? bounds<Pick<double, false, false>>(job, b, in, size, arena)
-                        : bounds<Pick<double, true, false>>(job, b, in, size, arena);
-    double* row = take<double>(arena, b.count[job.rank - 1] * b.lanes);
-    const auto finish = [&](const double* totals, const double* exponents, int64_t offset, int64_t y, int64_t n) {
-        copy_row(row, totals + offset, n);
-        finish_wide(job, row, exponents ? exponents + offset : nullptr, n);
-        if (bound && minimum)
-            for (int64_t i = 0; i < n; ++i) row[i] = row[i] > bound[offset + i] ? bound[offset + i] : row[i];
-        else if (bound)
-            for (int64_t i = 0; i < n; ++i) row[i] = row[i] < bound[offset + i] ? bound[offset + i] : row[i];
-        quiet_row(row, row, n);
-        write(row, offset, y, n);
-    };
-    if (moderate) {
-        if (exponential)
-            plain_exponentials(v, size, job.beta);
-        else
-            plain_powers(v, size, job.power);
-        const View<Sum<double>> totals = run_passes<Sum<double>>(job, b, in, nullptr, arena);
-        for_result_rows(job, b, totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-            finish(totals.base.v, nullptr, offset, y, n);
-        });
-        return;
-    }
-    View<WideSum> wide;
-    for (int q = 0; q < job.rank; ++q) wide.stride[q] = in.stride[q];
-    wide.base = {v, take<double>(arena, size)};
-    wide_terms(job, v, wide.base.w, size);
-    const View<WideSum> totals = run_passes<WideSum>(job, b, wide, nullptr, arena);
-    for_result_rows(job, b, totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-        finish(totals.base.v, totals.base.w, offset, y, n);
-    });
-}
-
-inline void wide_sum_tile(const Job& job, int64_t task, Arena* arena) {
-    const Box b = locate(job, task);
-    const auto store_doubles = [&](const double* row, int64_t, int64_t y, int64_t n) {
-        store_row(job.out, job.y + y * size_of(job.out), row, n);
-    };
-    if (!single_will_do(job)) return in_double(job, b, arena, store_doubles);
-    const Single s = in_single(job, b, arena);
-    const Norm norm = norm_of(job);
-    float* row = take<float>(arena, b.count[job.rank - 1] * b.lanes);
-    const auto finish = [&](int64_t offset, int64_t n) {
-        copy_row(row, s.totals.base.v + offset, n);
-        finish_single(norm, row, s.bound ? s.bound + offset : nullptr, n);
-    };
-    if (!s.wild) {
-        for_result_rows(job, b, s.totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-            finish(offset, n);
-            store_row(job.out, job.y + y * size_of(job.out), row, n);
-        });
-        return;
-    }
-    in_double(job, b, arena, [&](double* precise, int64_t offset, int64_t y, int64_t n) {
-        finish(offset, n);
-        for (int64_t i = 0; i < n; ++i) precise[i] = s.wild[offset + i] > 0.0f ? precise[i] : row[i];
-        store_doubles(precise, offset, y, n);
-    });
 }

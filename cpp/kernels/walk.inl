@@ -11,7 +11,7 @@ struct StripRows {
     int64_t lanes, before, inside, n;  // elements of a cell; of a row: padding before its cells, those cells, all
     T* line;                           // where a row is laid; null: rows are read where they lie
 
-    StripRows(const Job& of, const Box& b, Arena* arena) : job(&of), lanes(b.lanes) {
+    StripRows(const Job& of, const PoolTile& b, Arena* arena) : job(&of), lanes(b.lanes) {
         const Axis& a = of.axis[1];
         const int64_t begin = first_cell(a, b.j0[1]), cells = line_length(a, b.count[1]);
         const int64_t real = least(most(begin, 0), begin + cells), end = most(real, least(begin + cells, a.n));
@@ -46,6 +46,7 @@ struct StripRows {
                          rows_are_lanes(*job) ? job->lane_stride : job->x_stride[1], size, job->swap);
         }
         if (job->prepare == Prepare::absolute || job->prepare == Prepare::power) absolute(to + before, inside);
+        if (job->key) flip_row(to + before, to + before, inside, job->key);
     }
 
     // Row r, where it lies if it can be read there but for the last cells, which make no vector and are laid in `to`;
@@ -72,7 +73,7 @@ struct StripResults {
     int64_t down, along;  // bytes of y from one row to the next, from one window to the next
     int64_t windows, lanes;
 
-    StripResults(const Job& of, const Box& b, bool same_type, Arena* arena) : job(&of), line(nullptr) {
+    StripResults(const Job& of, const PoolTile& b, bool same_type, Arena* arena) : job(&of), line(nullptr) {
         y = of.y + b.y * size_of(of.out);
         down = of.y_stride[0] * size_of(of.out);
         along = of.y_stride[1] * size_of(of.out);
@@ -84,6 +85,7 @@ struct StripResults {
     T* row(int64_t r) const { return line ? line : reinterpret_cast<T*>(at(r)); }
     void wrote(int64_t r) const {
         if (!line) return;
+        if (job->key) flip_row(line, line, windows * lanes, job->key);
         const bool in_one_piece = along == lanes * size_of(job->out);
         const int64_t pieces = in_one_piece ? 1 : windows, size = in_one_piece ? windows * lanes : lanes;
         for (int64_t j = 0; j < pieces; ++j) store_row(job->out, at(r) + j * along, line + j * size, size);
@@ -200,7 +202,8 @@ struct PickWalk {
         Source<C> part{cells ? cells : absent, nullptr};
         while (cells && 4 * held < along) {
             length -= 3 * held * unit;
-            join_parts<C, 4>({sums, nullptr}, part, {{0, held, 2 * held, 3 * held}, unit, 0}, length);
+            join_parts<C, 4>({bytes(sums), nullptr}, {bytes(const_cast<T*>(part.v)), nullptr},
+                             {{0, held, 2 * held, 3 * held}, unit, 0}, length);
             part = {sums, nullptr};
             held *= 4;
         }
@@ -216,11 +219,11 @@ struct PickWalk {
 
 // A strip from top to bottom; false as soon as there is a NaN, if that must not be.
 template <class C, bool Checked>
-bool walk_picks(const Job& job, const Box& b, const StripRows<typename C::T>& rows, Arena* arena) {
+bool walk_picks(const Job& job, const PoolTile& b, const StripRows<typename C::T>& rows, Arena* arena) {
     using T = typename C::T;
     const int64_t k = job.axis[0].k;
     PickWalk<C> walk(k, job.axis[1].k, b.count[1] * b.lanes, b.lanes, arena);
-    const StripResults<T> results(job, b, true, arena);
+    const StripResults<T> results(job, b, !job.key, arena);
     for (int64_t r = 0; r < b.count[0] + k - 1; ++r) {
         const T* cells = nullptr;
         if (rows.real(r)) {
@@ -237,7 +240,7 @@ bool walk_picks(const Job& job, const Box& b, const StripRows<typename C::T>& ro
 
 template <class T, bool Largest>
 void pick_strip(const Job& job, int64_t task, Arena* arena) {
-    const Box b = locate(job, task);
+    const PoolTile b = locate(job, task);
     const StripRows<T> rows(job, b, arena);
     if constexpr (Limits<T>::has_nan)
         if (walk_picks<PickNumbers<T, Largest>, true>(job, b, rows, arena)) return;

@@ -22,9 +22,9 @@ struct WildRows {
 };
 
 // Some rows of a strip as a job of their own, in tiles that are reduced pass by pass.
-inline Job rows_of(const Job& job, const Box& b, Span rows, int64_t tall, int64_t wide) {
+inline Job rows_of(const Job& job, const PoolTile& b, Span rows, int64_t tall, int64_t wide) {
     Job part = job;
-    part.walks = false;
+    part.strips = false;
     part.outer = 0;
     part.x = b.x;
     part.y = job.y + (b.y + rows.begin * job.y_stride[0]) * size_of(job.out);
@@ -104,7 +104,7 @@ CENOTE_ONCE float finish_logs(const Norm& given, float* row, int64_t n) {
 template <class C, bool Lowest, bool Held>
 void walk_norms(const Job& job, int64_t task, Arena* arena) {
     using S = Sum<float>;
-    const Box b = locate(job, task);
+    const PoolTile b = locate(job, task);
     const Norm norm = norm_of(job);
     const bool guessed = !Held && norm.logarithm, topped = !guessed && (norm.logarithm || norm.power > 2);
     const StripRows<float> rows(job, b, arena);
@@ -169,7 +169,7 @@ void walk_norms(const Job& job, int64_t task, Arena* arena) {
         const Job part = rows_of(job, b, wild.rows[i], 32, 128);
         for (int64_t t = 0; t < part.tasks; ++t) {
             arena_rewind(arena);
-            wide_sum_tile(part, t, arena);
+            separable_norm_tile(part, t, arena);
         }
     }
     if constexpr (!Held)

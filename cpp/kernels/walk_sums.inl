@@ -139,7 +139,7 @@ struct StripDivision {
     Counts counts;
     Divisors<R> by{};
 
-    StripDivision(const Job& of, const Box& b, Arena* arena) : job(&of), n(b.count[1] * b.lanes) {
+    StripDivision(const Job& of, const PoolTile& b, Arena* arena) : job(&of), n(b.count[1] * b.lanes) {
         divides = of.finish == Finish::average && !of.by_divisor;
         if (!divides) return;
         counts = count_cells(of, b, of.rank, arena);
@@ -171,7 +171,7 @@ void sum_strip(const Job& job, int64_t task, Arena* arena) {
     using T = typename C::T;
     constexpr bool same = __is_same(T, R);
     const DType made = !Limits<R>::has_nan ? DType::i64 : sizeof(R) == 4 ? DType::f32 : DType::f64;
-    const Box b = locate(job, task);
+    const PoolTile b = locate(job, task);
     const StripRows<T> rows(job, b, arena);
     const StripResults<R> results(job, b, job.out == made || (made == DType::i64 && job.out == DType::u64), arena);
     const int64_t k = job.axis[0].k, all = b.count[0] + k - 1, n = b.count[1] * b.lanes;

@@ -34,7 +34,7 @@ struct Along {
     int64_t cuts;
 };
 
-inline Along windows_along(const Job& job, const Box& b, int q, int64_t unit, Arena* arena) {
+inline Along windows_along(const Job& job, const PoolTile& b, int q, int64_t unit, Arena* arena) {
     const Axis& a = job.axis[q];
     const int64_t n = b.count[q] * unit;
     Along along{take<int64_t>(arena, n), take<int64_t>(arena, n), take<int64_t>(arena, n), take<bool>(arena, n), 0};
@@ -75,8 +75,10 @@ inline void write_winners(O* __restrict out, const U* __restrict w, int64_t n, i
 
 // `absent` is the value of no cell, where NaN is not.
 template <class T, class O>
-CENOTE_ONCE void report_winners(const Job& job, const Box& b, const T* values, Unsigned<T>* offsets,
-                                const int64_t* stride, T absent, Arena* arena) {
+CENOTE_ONCE void report_winners(const Job& job, const PoolTile& b, const View& totals, uint64_t key, T absent, Arena* arena) {
+    const T* values = reinterpret_cast<const T*>(totals.base.v);
+    auto* offsets = reinterpret_cast<Unsigned<T>*>(totals.base.w);
+    const int64_t* stride = totals.stride;
     using U = Unsigned<T>;
     const Taps taps = tap_table(job, arena);
     const ResultRows rows = result_rows(job, b, stride);
@@ -85,15 +87,16 @@ CENOTE_ONCE void report_winners(const Job& job, const Box& b, const T* values, U
     for (int q = 0; q < job.rank; ++q) axes[q] = windows_along(job, b, q, q < depth ? 1 : rows.unit, arena);
     const Along* last = depth < job.rank ? &axes[depth] : nullptr;
     const O no_winner = static_cast<O>(~O{0});
-    T* mended = job.omit ? take<T>(arena, rows.n) : nullptr;
+    T* changed = job.omit || key ? take<T>(arena, rows.n) : nullptr;
     for_result_rows(job, b, stride, [&](const int64_t* at, int64_t offset, int64_t y, int64_t n) {
         const T* v = values + offset;
         U* w = offsets ? offsets + offset : nullptr;
         O* out = static_cast<O*>(job.winners) + y;
         char* to = job.y + y * size_of(job.out);
+        if (key) flip_row(changed, v, n, key);
         if constexpr (Limits<T>::has_nan)
-            if (job.omit) quiet_row(job.out == job.work ? reinterpret_cast<T*>(to) : mended, v, n);
-        if (!job.omit || job.out != job.work) store_row(job.out, to, job.omit ? mended : v, n);
+            if (job.omit) quiet_row(changed, key ? changed : v, n);
+        store_row(job.out, to, changed ? changed : v, n);
         int64_t base = 0, lead = 0;
         bool cut = false, none = false;
         for (int q = 0; q < depth; ++q) {
@@ -124,23 +127,19 @@ CENOTE_ONCE void report_winners(const Job& job, const Box& b, const T* values, U
     });
 }
 
+// Max only: a minimum of floats is the maximum of their keys with the other sign, one of integers has keys anyway.
 template <class C>
 inline void pick_at_tile(const Job& job, int64_t task, Arena* arena) {
-    const Box b = locate(job, task);
-    View<C> in = job.direct ? where_it_lies<C>(job, b) : brought_in<C>(job, b, arena);
-    const View<C> totals = run_passes<C>(job, b, in, nullptr, arena);
     using T = typename C::T;
-    const auto report = [&]<class O>(O) {
-        report_winners<T, O>(job, b, totals.base.v, totals.base.w, totals.stride, C::absent(), arena);
-    };
+    const PoolTile b = locate(job, task);
+    const uint64_t key = job.reduce == Reduce::min ? uint64_t{1} << (8 * sizeof(T) - 1) : job.key;
+    const View in = job.direct && !key ? where_it_lies<T>(job, b) : brought_in<T>(job, b, key, arena);
+    const View totals = run_passes(row_kernels<C>, job, b, in, nullptr, arena);
+    const auto report = [&]<class O>(O) { report_winners<T, O>(job, b, totals, key, C::absent(), arena); };
     switch (job.report) {
         case Report::offset8: return report(uint8_t{});
-        case Report::offset16:
-            if constexpr (sizeof(T) >= 2) report(uint16_t{});
-            return;
-        case Report::offset32:
-            if constexpr (sizeof(T) >= 4) report(uint32_t{});
-            return;
+        case Report::offset16: return report(uint16_t{});
+        case Report::offset32: return report(uint32_t{});
         case Report::index: return report(int64_t{});
     }
 }

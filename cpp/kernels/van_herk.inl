@@ -1,23 +1,11 @@
-// Large windows over long runs, by two sweeps over blocks of k cells. A window that begins in one block ends in the
-// next: it is the end of the one, joined from behind, and the beginning of the other. That makes three joins for each
-// window, however large it is; but the order of a sum is another.
-
-constexpr int64_t kSwept = 6;         // cells from which on this is faster than one by one
-constexpr int64_t kSweepBytes = 256;  // of a run at a time: running totals stay in registers
-
-template <class C>
-inline bool sweeping_pays(const Pass<C>& p) {
-    const Axis& a = *p.axis;
-    if (C::summed || C::two_planes || a.starts || a.d > 1) return false;
-    // In narrower runs one join waits for the other (13×13 on planes of 20×20: 2.3 ms, and 1.9 by doubling).
-    const int64_t bytes = p.run * static_cast<int64_t>(sizeof(typename C::T));
-    return a.k >= kSwept && a.k >= 2 * a.s && p.count >= 4 && bytes >= kSweepBytes;
-}
+// Van Herk/Gil-Werman over long runs: two sweeps over blocks of k elements. A window that begins in one block ends in
+// the next: it is the end of the one, reduced from behind, and the beginning of the other. That makes three combinations
+// per window, however large it is; but the order of a sum is another.
 
 // All windows of a line for N lanes from element i of each cell on. `left` has room for k times as much, `absent` holds
 // cells that lose against any other.
 template <class C, class L, int N>
-CENOTE_ONCE void sweep(const Pass<C>& p, Source<C> in, Target<C> out, int64_t i, typename C::T* left,
+CENOTE_ONCE void sweep(const LinePass& p, const typename C::T* in, typename C::T* out, int64_t i, typename C::T* left,
                        const typename C::T* absent) {
     using T = typename C::T;
     using V = typename L::V;
@@ -26,12 +14,12 @@ CENOTE_ONCE void sweep(const Pass<C>& p, Source<C> in, Target<C> out, int64_t i,
     const int64_t first = first_cell(a, p.j0) - p.c0, length = line_length(a, p.count);
     const auto row = [&](int64_t position) {
         const int64_t cell = first + position;
-        return cell >= 0 && cell < p.cells ? in.v + cell * p.in_stride + i : absent;
+        return cell >= 0 && cell < p.cells ? in + cell * p.in_stride + i : absent;
     };
     const auto read = [](const T* from, int64_t lane) { return C::fresh(load<V>(from + lane * L::count)); };
     Reg all[N];
     int64_t until = 0;  // how many cells it is to the next window, of those that are a stride apart
-    T* to = out.v + i;
+    T* to = out + i;
     for (int64_t block = 0; block + a.k <= length; block += a.k) {
         const int64_t windows = least(a.k, length - a.k - block + 1);
         const T* cell = row(block + a.k - 1);
@@ -59,10 +47,11 @@ CENOTE_ONCE void sweep(const Pass<C>& p, Source<C> in, Target<C> out, int64_t i,
 }
 
 template <class C>
-inline void windows_by_sweeping(const Pass<C>& p, Source<C> in, Target<C> out, typename C::T* left,
-                                const typename C::T* absent) {
+void van_herk(const LinePass& p, const char* from, char* to, char* room, const char* identity) {
     using T = typename C::T;
-    constexpr int wide = kVectorBytes / sizeof(T), together = kSweepBytes / kVectorBytes;
+    constexpr int wide = kVectorBytes / sizeof(T), together = kVanHerkBytes / kVectorBytes;
+    const T *in = reinterpret_cast<const T*>(from), *absent = reinterpret_cast<const T*>(identity);
+    T *out = reinterpret_cast<T*>(to), *left = reinterpret_cast<T*>(room);
     int64_t i = 0;
     for (; i + wide * together <= p.run; i += wide * together)
         sweep<C, Lane<T, kVectorBytes>, together>(p, in, out, i, left, absent);
