@@ -3,13 +3,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-CPP := $(wildcard cpp/*.hpp cpp/*.cpp cpp/kernels/*.inl cpp/isa/*.cpp)
+CPP := $(shell find cpp -name '*.hpp' -o -name '*.cpp' -o -name '*.inl')
 SOURCES := $(CPP) CMakeLists.txt pyproject.toml
 PY := src tests benchmarks examples
 
 .PHONY: help demo test bench lint format clean
 help:
-	@echo 'make demo    build, install into $(VENV) and run the demonstration'
+	@echo 'make demo    build what this CPU needs, install into $(VENV) and run the demonstration'
 	@echo 'make test    build, install what the tests need and run them all'
 	@echo 'make bench   time cenote beside other libraries and a copy, and write the tables of README.md'
 	@echo 'make lint    check formatting, types and style'
@@ -28,9 +28,19 @@ $(VENV)/.tools: $(BIN)/python pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'scikit-build-core>=0.10,<2' 'nanobind>=2.4,<4' 'numpy>=2.0,<3' 'cmake>=3.21,<5' 'ninja>=1.11,<2'
 	@touch $@
 
+INSTALL := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/install.py
+
+# What is shipped and tested: every SIMD level of the architecture.
 $(VENV)/.built: $(VENV)/.tools $(SOURCES)
-	@echo '» building and installing cenote (a minute or two the first time)'
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable .
+	@echo '» compiling cenote for every SIMD level (two to three minutes on two cores, the first time)'
+	@$(INSTALL) all
+	@touch $@
+
+# Enough for a demonstration: the kernels that this CPU runs. A build of every level is not replaced.
+$(VENV)/.native: $(VENV)/.tools $(SOURCES)
+	@if [ -e $(VENV)/.built ]; then $(MAKE) --no-print-directory $(VENV)/.built; else \
+	  echo '» compiling cenote for this CPU (about a minute on two cores, the first time)'; \
+	  $(INSTALL) native; fi
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.built
@@ -48,7 +58,7 @@ $(VENV)/.bench: $(VENV)/.built
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tools/extra.py bench)
 	@touch $@
 
-demo: $(VENV)/.built
+demo: $(VENV)/.native
 	@echo '» running the demonstration'
 	@$(BIN)/cenote demo --out build
 

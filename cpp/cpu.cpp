@@ -35,13 +35,12 @@ PoolKernels baseline_kernels() {
 #endif
 
 // A level with all kernels.
-#define CENOTE_ALL_KERNELS(level, bytes)                                                                           \
-    PoolKernels {                                                                                                  \
-        bytes, bytes, &level::separable_max, &level::separable_argmax, &level::separable_sum,                      \
-            &level::separable_norm, &level::column_strips_max, &level::column_strips_sum,                          \
-            &level::column_strips_norm, &level::line_buffer_max, &level::line_buffer_sum,                          \
-            &level::line_buffer_norm, &level::direct_max, &level::direct_sum, &level::direct_norm,                 \
-            &level::backward_gather, &level::backward_scatter, &level::backward_avg                                \
+#define CENOTE_ALL_KERNELS(level, bytes)                                                                               \
+    PoolKernels {                                                                                                      \
+        bytes, bytes, &level::separable_max, &level::separable_argmax, &level::separable_sum, &level::separable_norm,  \
+            &level::column_strips_max, &level::column_strips_sum, &level::column_strips_norm, &level::line_buffer_max, \
+            &level::line_buffer_sum, &level::line_buffer_norm, &level::direct_max, &level::direct_sum,                 \
+            &level::direct_norm, &level::backward_gather, &level::backward_scatter, &level::backward_avg               \
     }
 
 #if defined(CENOTE_HAS_AVX512)

@@ -28,30 +28,30 @@ struct PoolKernels {
 };
 
 // What the units of a level define (kernels/units).
-#define CENOTE_POOL_LEVEL(level)                                         \
-    namespace level {                                                    \
-    const RowKernels* max_rows(DType work, bool largest);                \
-    const RowKernels* sum_rows(DType work);                              \
+#define CENOTE_POOL_LEVEL(level)                                          \
+    namespace level {                                                     \
+    const RowKernels* max_rows(DType work, bool largest);                 \
+    const RowKernels* sum_rows(DType work);                               \
     void separable_norm_tile(const Job& job, int64_t task, Arena* arena); \
-    TaskFn separable_max(const Job& job);                                \
-    TaskFn separable_argmax(const Job& job);                             \
-    TaskFn separable_sum(const Job& job);                                \
-    TaskFn separable_norm(const Job& job);                               \
-    TaskFn column_strips_max(const Job& job);                            \
-    TaskFn column_strips_sum(const Job& job);                            \
-    TaskFn column_strips_norm(const Job& job);                           \
-    TaskFn line_buffer_max(const Job& job);                              \
-    TaskFn line_buffer_sum(const Job& job);                              \
-    TaskFn line_buffer_norm(const Job& job);                             \
-    TaskFn direct_max(const Job& job);                                   \
-    TaskFn direct_sum(const Job& job);                                   \
-    TaskFn direct_norm(const Job& job);                                  \
-    TaskFn backward_gather(const Job& job);                              \
-    TaskFn backward_scatter(const Job& job);                             \
-    TaskFn backward_avg(const Job& job);                                 \
-    }                                                                    \
-    namespace conv_##level {                                             \
-    const ConvKernels* find_conv(DType work);                            \
+    TaskFn separable_max(const Job& job);                                 \
+    TaskFn separable_argmax(const Job& job);                              \
+    TaskFn separable_sum(const Job& job);                                 \
+    TaskFn separable_norm(const Job& job);                                \
+    TaskFn column_strips_max(const Job& job);                             \
+    TaskFn column_strips_sum(const Job& job);                             \
+    TaskFn column_strips_norm(const Job& job);                            \
+    TaskFn line_buffer_max(const Job& job);                               \
+    TaskFn line_buffer_sum(const Job& job);                               \
+    TaskFn line_buffer_norm(const Job& job);                              \
+    TaskFn direct_max(const Job& job);                                    \
+    TaskFn direct_sum(const Job& job);                                    \
+    TaskFn direct_norm(const Job& job);                                   \
+    TaskFn backward_gather(const Job& job);                               \
+    TaskFn backward_scatter(const Job& job);                              \
+    TaskFn backward_avg(const Job& job);                                  \
+    }                                                                     \
+    namespace conv_##level {                                              \
+        const ConvKernels* find_conv(DType work);                         \
     }
 
 CENOTE_POOL_LEVEL(baseline)

@@ -17,12 +17,12 @@ struct Line : LinePass {
     }
 };
 
-constexpr int64_t kTall = 8;          // taps beyond which the rows of a window are read one after the other
-constexpr int64_t kTallRun = 1024;    // elements of them at a time: pending partial sums stay in the L2 cache
-constexpr int64_t kPairwise = 32;     // elements from which on pairwise reduction pays
-constexpr int64_t kBlock = 8192;      // elements reduced pairwise at a time: a power of two, so that the tree stays
-constexpr int64_t kPixelTaps = 256;   // of a window; more are worth log-step passes over the line
-constexpr int64_t kMostPixel = 64;    // bytes of a pixel; more are runs of their own
+constexpr int64_t kTall = 8;         // taps beyond which the rows of a window are read one after the other
+constexpr int64_t kTallRun = 1024;   // elements of them at a time: pending partial sums stay in the L2 cache
+constexpr int64_t kPairwise = 32;    // elements from which on pairwise reduction pays
+constexpr int64_t kBlock = 8192;     // elements reduced pairwise at a time: a power of two, so that the tree stays
+constexpr int64_t kPixelTaps = 256;  // of a window; more are worth log-step passes over the line
+constexpr int64_t kMostPixel = 64;   // bytes of a pixel; more are runs of their own
 
 static inline void* take_bytes(Arena* arena, int64_t bytes) { return arena_take(arena, bytes); }
 

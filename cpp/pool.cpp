@@ -38,8 +38,8 @@ DType wide_enough(DType work, int64_t cells) {
 }
 
 // Max and min of integers are those of ordered keys, of which few types are enough (Operation::key): vectors of 8 bits
-// are unsigned, those of 64 bits signed, which is what AVX2 has instructions for. Argmax offsets travel in lanes as wide
-// as the values, so that there narrow integers are widened.
+// are unsigned, those of 64 bits signed, which is what AVX2 has instructions for. Argmax offsets travel in lanes as
+// wide as the values, so that there narrow integers are widened.
 void use_ordered_keys(Job& job) {
     const int64_t width = size_of(job.work);
     DType canonical = job.work;

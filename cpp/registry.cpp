@@ -58,8 +58,8 @@ bool accepts_backward_avg(const Job& job, const PoolKernels&) {
 
 // --------------------------------------------------------------------------------- small windows that overlap
 
-constexpr int64_t kBufferDilation = 8;    // of rows: the buffer stays in the L1 cache
-constexpr int64_t kSumDilation = 32;      // along a row
+constexpr int64_t kBufferDilation = 8;  // of rows: the buffer stays in the L1 cache
+constexpr int64_t kSumDilation = 32;    // along a row
 
 bool accepts_line_buffer_norm(const Job& job, const PoolKernels& level) {
     const int last = job.rank - 1;
@@ -152,7 +152,8 @@ bool accepts_direct(const Job& job, const PoolKernels& level) {
         if (!two_planes && a.k > a.s + 1) return false;
         if (!lanes && q == last) {
             if (a.s > 2 || (!two_planes && a.s == 1) || a.k < 2 || a.k > 3) return false;
-            if (a.s == 2 && a.d > 1 && (two_planes || (job.work != DType::f32 && job.work != DType::f64))) return false;
+            const bool dilates = job.in == DType::f32 && !job.omit && !two_planes && job.prepare == Prepare::none;
+            if (a.s == 2 && a.d > 1 && !dilates) return false;
             // Short rows would be reduced window by window.
             const int64_t least_row = job.winners && a.s == 2 && job.work == DType::f32 ? 16 : vector_bytes;
             if (a.o * size_of(job.work) < least_row + size_of(job.work)) return false;
@@ -192,7 +193,10 @@ constexpr Kernels kNone = nullptr;
 
 const Algorithm kAlgorithms[] = {
     {"backward_gather", &accepts_backward_gather, {kNone, kNone, kNone, kNone, &PoolKernels::backward_gather}, true},
-    {"backward_scatter", &accepts_backward_scatter, {kNone, kNone, kNone, kNone, &PoolKernels::backward_scatter}, false},
+    {"backward_scatter",
+     &accepts_backward_scatter,
+     {kNone, kNone, kNone, kNone, &PoolKernels::backward_scatter},
+     false},
     {"column_strips",
      &accepts_column_strips,
      {&PoolKernels::column_strips_max, kNone, &PoolKernels::column_strips_sum, &PoolKernels::column_strips_norm, kNone},

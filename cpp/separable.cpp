@@ -16,8 +16,8 @@ constexpr int64_t kVanHerk = 6;            // elements from which on van Herk is
 // Short lines, many at a time: to set out on a line costs as much as to reduce a few vectors of it, and its tail goes
 // element by element. So short lines are copied behind each other, with the padding that they share between them, and
 // reduced as one; what comes out across the end of a line is dropped.
-constexpr int64_t kShortLine = 256;   // bytes of a line up to which it is short
-constexpr int64_t kBatchLines = 64;   // lines at a time, at most
+constexpr int64_t kShortLine = 256;    // bytes of a line up to which it is short
+constexpr int64_t kBatchLines = 64;    // lines at a time, at most
 constexpr int64_t kBatchBytes = 8192;  // of them: they, their sums and their results stay in the L1 cache
 
 struct LineBatch {
@@ -28,12 +28,12 @@ struct LineBatch {
 
 struct PassPlan {
     Method method;
-    bool copied;           // the line is copied, padding included
-    bool cut_apart;        // windows at the edges are reduced one by one
-    bool together;         // windows are reduced pairwise together
-    Margins at;            // where its real elements are
-    int64_t chunk;         // elements of each run that are worked on together
-    Elements line, sums;   // working memory
+    bool copied;          // the line is copied, padding included
+    bool cut_apart;       // windows at the edges are reduced one by one
+    bool together;        // windows are reduced pairwise together
+    Margins at;           // where its real elements are
+    int64_t chunk;        // elements of each run that are worked on together
+    Elements line, sums;  // working memory
     Elements spare;
     Elements* phases;
     Span transposed;

@@ -36,7 +36,7 @@ struct LinePass {
     int64_t weight;  // of a tap in the flat offset that an argmax carries
 };
 
-constexpr int64_t kPixelBytes = 16;    // that the strided-pixel kernels read at a time
+constexpr int64_t kPixelBytes = 16;     // that the strided-pixel kernels read at a time
 constexpr int64_t kVanHerkBytes = 256;  // of a run at a time: running totals stay in registers
 
 // A list of rows is `char* const*`, or `const Elements*` with two planes: a second pointer per row would travel through

@@ -1,5 +1,10 @@
 // Tiles of small windows: how their rows lie.
 
+// Only these have kernels for windows two apart with a dilation (accepts_direct in registry.cpp).
+template <class C>
+constexpr bool dilates =
+    __is_same(C, Sum<float>) || __is_same(C, Pick<float, true, false>) || __is_same(C, Pick<float, false, false>);
+
 // rows(Along) for the way in which the windows of a job lie: what can_be_nested() lets through, and no more than that
 // is compiled.
 template <class C, class F>
@@ -8,7 +13,7 @@ inline void as_they_lie(const Job& job, F rows) {
     if (rows_are_lanes(job)) return rows(Along<0>{});
     if constexpr (C::two_planes) {
         if (a.s == 1) return a.k == 2 ? rows(Along<2, 1>{}) : rows(Along<3, 1>{});
-    } else if constexpr (Limits<typename C::T>::has_nan) {
+    } else if constexpr (dilates<C>) {
         if (a.d > 1) return a.k == 2 ? rows(Along<2, 2, true>{}) : rows(Along<3, 2, true>{});
     }
     a.k == 2 ? rows(Along<2, 2>{}) : rows(Along<3, 2>{});

@@ -33,16 +33,16 @@ void pick_at_once(const Job& job, int64_t task, Arena*) {
             job, b, Weights{}, rows_together(line),
             [&](const int64_t*, const char* first, const Nest& nest, int64_t y) {
                 char* out = job.y + y * size;
-                row_at_once<C, S, A>(line, first, nest,
-                                     [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
-                                         const int64_t at = i + r * nest.y_step;
-                                         write<S, decltype(lane)>(out + at * size,
-                                                                   flipped<C>(C::result(joined.v), nest.key), past);
-                                     });
+                row_at_once<C, S, A>(
+                    line, first, nest, [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
+                        const int64_t at = i + r * nest.y_step;
+                        write<S, decltype(lane)>(out + at * size, C::result(flipped<C>(joined.v, nest.key)), past);
+                    });
             },
             [&](const int64_t*, int64_t y) {
                 for (int64_t i = 0; i < line.n; ++i)
-                    write<S, Lane<typename C::T, 0>>(job.y + (y + i) * size, flipped<C>(C::absent(), job.key));
+                    write<S, Lane<typename C::T, 0>>(job.y + (y + i) * size,
+                                                     C::result(flipped<C>(C::absent(), order_key(job))));
             });
     });
     if (job.past) settle_stores();
@@ -83,7 +83,7 @@ void pick_where_at_once(const Job& job, int64_t task, Arena* arena) {
                         using L = decltype(lane);
                         using W = decltype(joined.w);
                         const int64_t at = i + r * apart;
-                        write<S, L>(out + at * size, joined.v, past);
+                        write<S, L>(out + at * size, flipped<C>(joined.v, nest.key), past);
                         const bool none = L::count == 1 && A::k != 0 && lacks_all(*line.axis, line.j0 + i);
                         if constexpr (!flat) {
                             write_bytes<L>(winners + at, joined.w);
@@ -103,7 +103,7 @@ void pick_where_at_once(const Job& job, int64_t task, Arena* arena) {
             },
             [&](const int64_t*, int64_t y) {
                 for (int64_t i = 0; i < n; ++i) {
-                    write<S, One>(job.y + (y + i) * size, C::absent());
+                    write<S, One>(job.y + (y + i) * size, flipped<C>(C::absent(), order_key(job)));
                     static_cast<O*>(job.winners)[y + i] = nobody;
                 }
             });

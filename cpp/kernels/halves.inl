@@ -84,7 +84,8 @@ void pick_halves(const Job& job, int64_t task, Arena* arena) {
         wild |= bits_to_keys(how, keys, from, rows.n);
         keys += rows.n;
     });
-    if (wild) return job.reduce == Reduce::max ? pick_widened<true>(job, task, arena) : pick_widened<false>(job, task, arena);
+    if (wild)
+        return job.reduce == Reduce::max ? pick_widened<true>(job, task, arena) : pick_widened<false>(job, task, arena);
     const View found = run_passes(row_kernels<C>, job, b, in, nullptr, arena);
     for_result_rows(job, b, found.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
         keys_to_bits(how, job.y + 2 * y, reinterpret_cast<const int16_t*>(found.base.v) + offset, n);

@@ -7,12 +7,12 @@ constexpr int64_t kAhead = 4096;  // bytes; 2048: max 2×2×2 6 to 8 % slower, t
 struct Nest {
     int64_t size[3];  // how many along each axis that has more than one, outermost first
     int64_t count;
-    bool cut;                 // some cells are missing
+    bool cut;                  // some cells are missing
     int64_t at[kDirectTaps];   // bytes from the window's first cell, in row-major order
     int64_t tap[kDirectTaps];  // what a winner is told by
     // So many rows of results have such a nest: bytes of x and elements of y from one to the next.
     int64_t rows = 1, x_step = 0, y_step = 0;
-    uint64_t key = 0;  // of elements that are integers (Job::key)
+    uint64_t key = 0;  // of reducers that are Keyed
 };
 
 // What winners are told by, for a tap of each axis: numbers in the window, or distances in the flat index.
@@ -20,8 +20,36 @@ struct Weights {
     int64_t of[kMaxDims];
 };
 
+// A reducer of ordered keys (Job::key): one for max and min. It costs an instruction per element; float32 has one of
+// its own for each.
+template <class C>
+struct Keyed : C {
+    static constexpr bool keyed = true;
+};
+template <class C>
+constexpr bool is_placed<Keyed<C>> = is_placed<C>;
+template <class C>
+constexpr bool is_keyed = requires { C::keyed; };
+
+// A minimum of floats is the maximum of the same numbers with the other sign: their key is not 0 then.
+inline uint64_t order_key(const Job& job) { return job.reduce == Reduce::min ? 1 : job.key; }
+
+template <class C, class V>
+CENOTE_INLINE inline V flipped(V v, uint64_t key) {
+    if constexpr (is_keyed<C>) {
+        using U = Unsigned<typename C::T>;
+        using W = typename Beside<V, U>::type;
+        constexpr U sign = static_cast<U>(U{1} << (8 * sizeof(U) - 1));
+        const U flip = !Limits<typename C::T>::has_nan ? static_cast<U>(key) : key ? sign : U{0};
+        const W bits = W(load<W>(&v) ^ flip);
+        return load<V>(&bits);
+    } else {
+        return v;
+    }
+}
+
 inline Nest nest_of(const Job& job, int depth, const Span* taps, const Weights& weights) {
-    Nest nest{{1, 1, 1}, 1, false, {0}, {0}, 1, 0, 0, job.key};
+    Nest nest{{1, 1, 1}, 1, false, {0}, {0}, 1, 0, 0, order_key(job)};
     int axes = 0;
     for (int q = 0; q < depth; ++q) {
         const Axis& a = job.axis[q];
@@ -71,18 +99,6 @@ struct Rows {
         return N::count ? known[axis] : nest->size[axis];
     }
 };
-
-// Maxima of integers are those of their ordered keys.
-template <class C>
-constexpr bool is_keyed = !C::summed && !Limits<typename C::T>::has_nan;
-
-template <class C, class V>
-CENOTE_INLINE inline V flipped(V v, uint64_t key) {
-    if constexpr (is_keyed<C>)
-        return V(v ^ static_cast<typename C::T>(key));
-    else
-        return v;
-}
 
 template <class C, class S, class L, class N>
 CENOTE_INLINE inline RegOf<C, typename L::V> nest_cell(const Rows<N>& rows, int64_t i, int64_t by) {

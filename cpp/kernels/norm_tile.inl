@@ -1,7 +1,8 @@
 // Separable smooth maxima and norms: in single precision where that will do, otherwise in double precision.
 
 // The largest or smallest cell of each window, laid out as the totals will be.
-inline const double* bounds(bool largest, const Job& job, const PoolTile& b, const View& in, int64_t size, Arena* arena) {
+inline const double* bounds(bool largest, const Job& job, const PoolTile& b, const View& in, int64_t size,
+                            Arena* arena) {
     const View bound = run_passes(*CENOTE_ROWS::max_rows(DType::f64, largest), job, b, in, nullptr, arena);
     const double* found = reinterpret_cast<const double*>(bound.base.v);
     if (bound.base.v != in.base.v) return found;
@@ -22,8 +23,7 @@ inline void in_double(const Job& job, const PoolTile& b, Arena* arena, F write) 
     const bool moderate = exponential ? moderate_exponents(v, size, job.beta) : moderate_powers(v, size, job.power);
     // A smooth maximum or a norm is never below the largest cell. Powers 1 and 2 see to that by themselves.
     const double* bound = nullptr;
-    if (exponential || (job.power != 1.0 && job.power != 2.0))
-        bound = bounds(!minimum, job, b, in, size, arena);
+    if (exponential || (job.power != 1.0 && job.power != 2.0)) bound = bounds(!minimum, job, b, in, size, arena);
     double* row = take<double>(arena, b.count[job.rank - 1] * b.lanes);
     const auto finish = [&](const View& totals, int64_t offset, int64_t y, int64_t n) {
         const auto* exponents = reinterpret_cast<const double*>(totals.base.w);
@@ -42,9 +42,8 @@ inline void in_double(const Job& job, const PoolTile& b, Arena* arena, F write) 
         else
             plain_powers(v, size, job.power);
         const View totals = run_passes(*CENOTE_ROWS::sum_rows(DType::f64), job, b, in, nullptr, arena);
-        for_result_rows(job, b, totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-            finish(totals, offset, y, n);
-        });
+        for_result_rows(job, b, totals.stride,
+                        [&](const int64_t*, int64_t offset, int64_t y, int64_t n) { finish(totals, offset, y, n); });
         return;
     }
     View wide = in;

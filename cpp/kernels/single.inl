@@ -42,7 +42,8 @@ struct Single {
     const float* wild;   // likewise: above 0 where a cell is not moderate; null: nowhere
 };
 
-inline const float* passed(const RowKernels& op, const Job& job, const PoolTile& b, View view, float* cells, Arena* arena) {
+inline const float* passed(const RowKernels& op, const Job& job, const PoolTile& b, View view, float* cells,
+                           Arena* arena) {
     view.base = {bytes(cells), nullptr};
     return reinterpret_cast<const float*>(run_passes(op, job, b, view, nullptr, arena).base.v);
 }
@@ -66,6 +67,7 @@ inline Single in_single(const Job& job, const PoolTile& b, Arena* arena) {
     }
     s.totals = run_passes(*CENOTE_ROWS::sum_rows(DType::f32), job, b, terms, nullptr, arena);
     if (exponential || job.power > 2.0)  // squares and magnitudes see to that by themselves
-        s.bound = passed(exponential && job.beta < 0 ? *CENOTE_ROWS::max_rows(DType::f32, false) : max, job, b, in, cells, arena);
+        s.bound = passed(exponential && job.beta < 0 ? *CENOTE_ROWS::max_rows(DType::f32, false) : max, job, b, in,
+                         cells, arena);
     return s;
 }

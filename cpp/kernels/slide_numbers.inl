@@ -78,7 +78,7 @@ struct Halves {
     static constexpr bool placed = false, omit = false;
     static constexpr int wide = Lane<T, kVectorBytes>::count;
     T least[wide] = {}, largest[wide] = {};  // of the bits, and of the bits without the sign
-    T infinity, flip;  // flip: all bits for a minimum, which is the maximum of the flipped keys
+    T infinity, flip;                        // flip: all bits for a minimum, which is the maximum of the flipped keys
     struct Look {
         using Wide = typename Lane<T, kVectorBytes>::V;
         Wide least, largest;

@@ -13,7 +13,7 @@ enum class Terms : uint8_t { exponential, negative, power, topped };  // negativ
 struct Strip {
     float* powers[kNormBufferRows + 1];
     int64_t held[kNormBufferRows + 1];  // which row of x
-    int64_t size;                  // of the ring
+    int64_t size;                       // of the ring
 };
 
 template <Terms K>

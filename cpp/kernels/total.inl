@@ -130,8 +130,9 @@ inline void finish_sums(const Job& job, const PoolTile& b, const View& totals, b
         const U* valid = nullptr;
         if constexpr (omit) {
             valid = marks;
-            copy_elements<C>({bytes(row), bytes(marks)},
-                             {bytes(const_cast<R*>(v)), bytes(const_cast<U*>(counts_of ? counts_of + offset : nullptr))}, n);
+            copy_elements<C>(
+                {bytes(row), bytes(marks)},
+                {bytes(const_cast<R*>(v)), bytes(const_cast<U*>(counts_of ? counts_of + offset : nullptr))}, n);
         } else if (!in_place) {
             for (int64_t i = 0; i < n; ++i) row[i] = static_cast<R>(v[i]);
         }
@@ -274,12 +275,13 @@ CENOTE_ONCE View add_rows_up(const Job& job, const PoolTile& b, const CellRows& 
     for (int64_t j = 0; j < b.count[0]; ++j) {
         const Span taps = real_taps(a, b.j0[0] + j);
         const int64_t first = first_cell(a, b.j0[0] + j) + taps.begin * a.d;
-        add(row + j * sums.stride[0], b.x + first * job.x_stride[0] + b.c0[1] * job.x_stride[1],
-            a.d * job.x_stride[0], taps.end - taps.begin, rows.n);
+        add(row + j * sums.stride[0], b.x + first * job.x_stride[0] + b.c0[1] * job.x_stride[1], a.d * job.x_stride[0],
+            taps.end - taps.begin, rows.n);
     }
     if (is_identity(along)) return sums;
     totals.base = {bytes(take<T>(arena, contiguous(2, windows, b.lanes, totals.stride))), nullptr};
-    run_pass(row_kernels<C>, along, 1, 2, cells, b.lanes, b.j0[1], b.count[1], b.c0[1], sums, totals, job.weight[1], arena);
+    run_pass(row_kernels<C>, along, 1, 2, cells, b.lanes, b.j0[1], b.count[1], b.c0[1], sums, totals, job.weight[1],
+             arena);
     return totals;
 }
 

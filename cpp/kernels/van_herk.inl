@@ -1,6 +1,6 @@
 // Van Herk/Gil-Werman over long runs: two sweeps over blocks of k elements. A window that begins in one block ends in
-// the next: it is the end of the one, reduced from behind, and the beginning of the other. That makes three combinations
-// per window, however large it is; but the order of a sum is another.
+// the next: it is the end of the one, reduced from behind, and the beginning of the other. That makes three
+// combinations per window, however large it is; but the order of a sum is another.
 
 // All windows of a line for N lanes from element i of each cell on. `left` has room for k times as much, `absent` holds
 // cells that lose against any other.

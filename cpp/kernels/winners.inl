@@ -75,7 +75,8 @@ inline void write_winners(O* __restrict out, const U* __restrict w, int64_t n, i
 
 // `absent` is the value of no cell, where NaN is not.
 template <class T, class O>
-CENOTE_ONCE void report_winners(const Job& job, const PoolTile& b, const View& totals, uint64_t key, T absent, Arena* arena) {
+CENOTE_ONCE void report_winners(const Job& job, const PoolTile& b, const View& totals, uint64_t key, T absent,
+                                Arena* arena) {
     const T* values = reinterpret_cast<const T*>(totals.base.v);
     auto* offsets = reinterpret_cast<Unsigned<T>*>(totals.base.w);
     const int64_t* stride = totals.stride;

@@ -40,8 +40,10 @@ TaskFn separable_argmax(const Job& job) {
     switch (job.work) {  // as in separable_max; integers of less than 32 bits are widened
         case DType::i32: return &pick_at_tile<PickAt<int32_t, true, false>>;
         case DType::i64: return &pick_at_tile<PickAt<int64_t, true, false>>;
-        case DType::f32: return job.omit ? &pick_at_tile<PickAt<float, true, true>> : &pick_at_tile<PickAt<float, true, false>>;
-        case DType::f64: return job.omit ? &pick_at_tile<PickAt<double, true, true>> : &pick_at_tile<PickAt<double, true, false>>;
+        case DType::f32:
+            return job.omit ? &pick_at_tile<PickAt<float, true, true>> : &pick_at_tile<PickAt<float, true, false>>;
+        case DType::f64:
+            return job.omit ? &pick_at_tile<PickAt<double, true, true>> : &pick_at_tile<PickAt<double, true, false>>;
         default: return nullptr;
     }
 }

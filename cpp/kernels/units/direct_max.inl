@@ -44,43 +44,51 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "../at_once_max.inl"
 
-template <class T, class S, bool Largest, bool Omit>
+template <class Value, class At, class S>
 TaskFn pick_nests(const Job& job) {
-    if (!job.winners) return &pick_at_once<Pick<T, Largest, Omit>, S>;
-    if constexpr (!Omit) {
-        int64_t cells = 1;  // indices must have room in lanes as wide as the values
-        for (int q = 0; q < job.rank; ++q) cells *= job.axis[q].n;
-        if (job.report == Report::offset8) return &pick_where_at_once<PickAt<T, Largest, Omit>, S, uint8_t>;
-        if constexpr (sizeof(S) >= 4)
-            if (job.report == Report::index && (sizeof(T) == 8 || cells <= INT32_MAX))
-                return &pick_where_at_once<PickAt<T, Largest, Omit>, S, int64_t>;
-    }
+    if (!job.winners) return &pick_at_once<Value, S>;
+    int64_t cells = 1;  // indices must have room in lanes as wide as the values
+    for (int q = 0; q < job.rank; ++q) cells *= job.axis[q].n;
+    if (job.report == Report::offset8) return &pick_where_at_once<At, S, uint8_t>;
+    if constexpr (sizeof(S) >= 4)
+        if (job.report == Report::index && (sizeof(S) == 8 || cells <= INT32_MAX))
+            return &pick_where_at_once<At, S, int64_t>;
     return nullptr;
 }
 
-template <bool Largest>
-TaskFn pick_float_nests(const Job& job) {
-    switch (job.in) {
-        case DType::f16: return job.omit ? nullptr : pick_nests<float, Half, Largest, false>(job);
-        case DType::bf16: return job.omit ? nullptr : pick_nests<float, Brain, Largest, false>(job);
-        case DType::f32: return job.omit ? pick_nests<float, float, Largest, true>(job) : pick_nests<float, float, Largest, false>(job);
-        case DType::f64: return job.omit ? pick_nests<double, double, Largest, true>(job) : pick_nests<double, double, Largest, false>(job);
-        default: return nullptr;
-    }
+template <class T>
+TaskFn pick_keys(const Job& job) {
+    return job.winners ? nullptr : &pick_at_once<Keyed<Pick<T, true, false>>, T>;
+}
+
+template <class T>
+TaskFn pick_valid(const Job& job) {
+    return job.winners ? nullptr : &pick_at_once<Keyed<Pick<T, true, true>>, T>;
 }
 
 }  // namespace
 
 TaskFn direct_max(const Job& job) {
+    using Single = Keyed<Pick<float, true, false>>;
+    using SingleAt = Keyed<PickAt<float, true, false>>;
     if (job.out != job.in) return nullptr;
-    const bool none = !job.winners;
+    if (job.omit)
+        return job.in == DType::f32 ? pick_valid<float>(job) : job.in == DType::f64 ? pick_valid<double>(job) : nullptr;
     switch (job.in) {
-        case DType::u8: return none ? &pick_at_once<Pick<uint8_t, true, false>, uint8_t> : nullptr;
-        case DType::i16: return none ? &pick_at_once<Pick<int16_t, true, false>, int16_t> : nullptr;
-        case DType::u16: return none ? &pick_at_once<Pick<uint16_t, true, false>, uint16_t> : nullptr;
-        case DType::i32: return none ? &pick_at_once<Pick<int32_t, true, false>, int32_t> : nullptr;
-        case DType::i64: return none ? &pick_at_once<Pick<int64_t, true, false>, int64_t> : nullptr;
-        default: return job.reduce == Reduce::max ? pick_float_nests<true>(job) : pick_float_nests<false>(job);
+        case DType::u8: return pick_keys<uint8_t>(job);
+        case DType::i16: return pick_keys<int16_t>(job);
+        case DType::u16: return pick_keys<uint16_t>(job);
+        case DType::i32: return pick_keys<int32_t>(job);
+        case DType::i64: return pick_keys<int64_t>(job);
+        case DType::f16: return pick_nests<Single, SingleAt, Half>(job);
+        case DType::bf16: return pick_nests<Single, SingleAt, Brain>(job);
+        case DType::f64:
+            return pick_nests<Keyed<Pick<double, true, false>>, Keyed<PickAt<double, true, false>>, double>(job);
+        case DType::f32:
+            return job.reduce == Reduce::max
+                       ? pick_nests<Pick<float, true, false>, PickAt<float, true, false>, float>(job)
+                       : pick_nests<Pick<float, false, false>, PickAt<float, false, false>, float>(job);
+        default: return nullptr;
     }
 }
 

@@ -4,7 +4,6 @@
 
 namespace cenote::CENOTE_LEVEL {
 
-
 // Local to this unit: what is called once only is then inlined there.
 namespace {
 

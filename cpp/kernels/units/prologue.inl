@@ -1,6 +1,6 @@
-// What every unit of kernels begins with. A unit is compiled once per SIMD level, with that level's flags: CMakeLists.txt
-// generates a source that includes targets/LEVEL.hpp, which defines CENOTE_LEVEL (the namespace), CENOTE_ROWS (the level
-// whose row kernels it uses) and CENOTE_VECTOR_BYTES, and one of the files here.
+// What every unit of kernels begins with. A unit is compiled once per SIMD level, with that level's flags:
+// CMakeLists.txt generates a source that includes targets/LEVEL.hpp, which defines CENOTE_LEVEL (the namespace),
+// CENOTE_ROWS (the level whose row kernels it uses) and CENOTE_VECTOR_BYTES, and one of the files here.
 //
 // Nothing from the standard library may be instantiated in a unit: see geometry.hpp.
 
