@@ -20,25 +20,25 @@ bool has_avx512() {
 }
 #endif
 
+// Plain data: nothing is made at first use, when another thread might fork, nor destroyed while threads are running.
+constexpr Level kLevels[] = {
+    {"baseline", &baseline::find_kernel, &small_baseline::find_small, &conv_baseline::find_conv, &always},
+#if defined(CENOTE_HAS_AVX2)
+    {"avx2", &avx2::find_kernel, &small_avx2::find_small, &conv_avx2::find_conv, &has_avx2},
+#endif
+#if defined(CENOTE_HAS_AVX512)
+    {"avx512", &avx512::find_kernel, &small_avx512::find_small, &conv_avx512::find_conv, &has_avx512},
+#endif
+#if defined(CENOTE_HAS_NEON)
+    {"neon", &neon::find_kernel, &small_neon::find_small, &conv_neon::find_conv, &always},
+#endif
+};
+
 std::atomic<const Level*> current{nullptr};
 
 }  // namespace
 
-const std::vector<Level>& levels() {
-    static const std::vector<Level> all = {
-        {"baseline", &baseline::find_kernel, &small_baseline::find_small, &conv_baseline::find_conv, &always},
-#if defined(CENOTE_HAS_AVX2)
-        {"avx2", &avx2::find_kernel, &small_avx2::find_small, &conv_avx2::find_conv, &has_avx2},
-#endif
-#if defined(CENOTE_HAS_AVX512)
-        {"avx512", &avx512::find_kernel, &small_avx512::find_small, &conv_avx512::find_conv, &has_avx512},
-#endif
-#if defined(CENOTE_HAS_NEON)
-        {"neon", &neon::find_kernel, &small_neon::find_small, &conv_neon::find_conv, &always},
-#endif
-    };
-    return all;
-}
+std::span<const Level> levels() { return kLevels; }
 
 const Level& level_in_use() {
     if (const Level* level = current.load(std::memory_order_relaxed)) return *level;

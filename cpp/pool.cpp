@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 
 #include "cpu.hpp"
 #include "parallel.hpp"
@@ -231,7 +232,9 @@ bool run_in_two_steps(const Request& r) {
 TaskFn find_kernel(const Job& job) {
     const Level& level = level_in_use();
     const TaskFn small = job.walks ? nullptr : level.find_small(job);
-    return small ? small : level.find_kernel(job);
+    const TaskFn found = small ? small : level.find_kernel(job);
+    if (!found) throw std::runtime_error("there is no kernel for this reduction and these dtypes");
+    return found;
 }
 
 void run(const Request& r) {
