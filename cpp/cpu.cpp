@@ -2,6 +2,10 @@
 
 #include <atomic>
 
+#if defined(CENOTE_HAS_AVX2)
+#include <cpuid.h>
+#endif
+
 namespace cenote {
 
 namespace {
@@ -9,9 +13,11 @@ namespace {
 bool always() { return true; }
 
 #if defined(CENOTE_HAS_AVX2)
-bool has_avx2() {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+bool has_f16c() {  // which __builtin_cpu_supports does not know with every Clang
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c(); }
 #endif
 #if defined(CENOTE_HAS_AVX512)
 bool has_avx512() {
