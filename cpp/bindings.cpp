@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "buffer.hpp"
 #include "conv.hpp"
 #include "cpu.hpp"
 #include "move.hpp"
@@ -26,27 +27,6 @@ namespace nb = nanobind;
 using namespace cenote;
 
 namespace {
-
-// A NumPy array's memory, held for the time of a call.
-class Buffer {
- public:
-    Buffer(nb::handle object, bool writable) {
-        if (PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_STRIDES | PyBUF_WRITABLE : PyBUF_STRIDES))
-            throw nb::python_error();
-    }
-    Buffer(const Buffer&) = delete;
-    ~Buffer() { PyBuffer_Release(&view_); }
-
-    void* data() const { return view_.buf; }
-    int ndim() const { return view_.ndim; }
-    int64_t shape(int i) const { return view_.shape[i]; }
-    int64_t stride(int i) const { return view_.strides[i]; }
-    int64_t itemsize() const { return view_.itemsize; }
-    int64_t bytes() const { return view_.len; }
-
- private:
-    Py_buffer view_;
-};
 
 // The pooled axes of a window laid on a shape: made once per geometry and kept on the Python side.
 struct Axes {

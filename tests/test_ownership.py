@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import cenote as cn
-from cenote.arrays import Array, copied, is_shared
+from cenote.arrays import Array
+from cenote.owning import copied, is_shared
 
 X = np.random.default_rng(0).standard_normal((2, 6, 6))
 W = np.random.default_rng(1).standard_normal((3, 3, 1, 2))

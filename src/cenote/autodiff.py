@@ -10,11 +10,12 @@ import numpy as np
 # These fill the tables of what NumPy's functions do with Tensors.
 from . import contraction as _contraction  # noqa: F401
 from . import reductions as _reductions  # noqa: F401
-from .arrays import Array, DType, as_array, copied, has_nan, is_shared
+from .arrays import Array, DType, as_array, has_nan
 from .elementwise import Form, form_of
 from .errors import BadType, BadValue, kind, public, shown
 from .graph import Node, Value, new_level, pull, push
 from .linear import Cast
+from .owning import copied, is_shared
 from .tensor import Tensor, data_of, linear, make
 
 Function = Callable[..., Any]

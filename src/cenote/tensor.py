@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from .arrays import Array, DType, as_array, copied, has_nan, is_shared
+from .arrays import Array, DType, as_array, has_nan
 from .errors import BadType, BadValue, shown
 from .graph import Node, Primitive, Value, pull
+from .owning import copied, is_shared
 
 # What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
 UFUNCS: dict[Any, Callable[..., Any]] = {}
