@@ -7,44 +7,26 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "arrays.hpp"
+#include "buffer.hpp"
 #include "conv.hpp"
 #include "cpu.hpp"
 #include "move.hpp"
 #include "pages.hpp"
 #include "parallel.hpp"
 #include "pool.hpp"
+#include "unlocked.hpp"
 
 namespace nb = nanobind;
 using namespace cenote;
 
 namespace {
-
-// A NumPy array's memory, held for the time of a call.
-class Buffer {
- public:
-    Buffer(nb::handle object, bool writable) {
-        if (PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_STRIDES | PyBUF_WRITABLE : PyBUF_STRIDES))
-            throw nb::python_error();
-    }
-    Buffer(const Buffer&) = delete;
-    ~Buffer() { PyBuffer_Release(&view_); }
-
-    void* data() const { return view_.buf; }
-    int ndim() const { return view_.ndim; }
-    int64_t shape(int i) const { return view_.shape[i]; }
-    int64_t stride(int i) const { return view_.strides[i]; }
-    int64_t itemsize() const { return view_.itemsize; }
-    int64_t bytes() const { return view_.len; }
-
- private:
-    Py_buffer view_;
-};
 
 // The pooled axes of a window laid on a shape: made once per geometry and kept on the Python side.
 struct Axes {
@@ -145,7 +127,7 @@ struct Recipe {
             r.winners = winners->data();
             r.report = report_of(winners->itemsize());
         }
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         run(r);
     }
 
@@ -165,32 +147,50 @@ class Memo {
 
     void learn(nb::handle x, nb::object given, nb::object recipe, nb::object out_shape, nb::object out_dtype) {
         if (Py_TYPE(x.ptr()) != reinterpret_cast<PyTypeObject*>(array_type_.ptr()) || !unchanging(given.ptr())) return;
-        if (entries_.size() == kKept) entries_.erase(entries_.begin());
-        entries_.push_back(
-            {given, nb::borrow(x.attr("dtype")), recipe, nb::cast<const Recipe*>(recipe), out_shape, out_dtype});
+        Entry entry{given, nb::borrow(x.attr("dtype")), recipe, nb::cast<const Recipe*>(recipe), out_shape, out_dtype};
+        const nb::ft_lock_guard lock(mutex_);
+        // The oldest one leaves with `entry`, after the lock: what is freed with it may run other code.
+        if (entries_.size() == kKept) {
+            std::swap(entries_.front(), entry);
+            std::rotate(entries_.begin(), entries_.begin() + 1, entries_.end());
+        } else {
+            entries_.push_back(std::move(entry));
+        }
     }
 
     nb::object recall(nb::handle x, nb::handle given) const {
         if (Py_TYPE(x.ptr()) != reinterpret_cast<PyTypeObject*>(array_type_.ptr())) return nb::none();
-        for (size_t i = entries_.size(); i-- > 0;) {
-            if (!same(entries_[i].given.ptr(), given.ptr())) continue;
-            const Entry entry = entries_[i];  // a copy: making an array may run other code, which may learn
+        for (size_t i = kKept;;) {
+            Entry entry;  // a copy: making an array may run other code, which may learn
+            if (!find(given, i, entry)) return nb::none();
             const Buffer from(x, false);
             if (!fits(*entry.recipe->axes, from) || x.attr("dtype").ptr() != entry.dtype.ptr()) continue;
             nb::object y = new_array(entry.out_shape, entry.out_dtype);
             entry.recipe->run_on(from, Buffer(y, true), nullptr, nb::none());
             return y;
         }
-        return nb::none();
     }
 
  private:
     static constexpr size_t kKept = 16;
     struct Entry {
         nb::object given, dtype, held;
-        const Recipe* recipe;
+        const Recipe* recipe = nullptr;
         nb::object out_shape, out_dtype;
     };
+
+    // The last entry before number `i` that was given the same; `i` becomes its number. Comparing numbers and strings
+    // runs no other code.
+    bool find(nb::handle given, size_t& i, Entry& found) const {
+        const nb::ft_lock_guard lock(mutex_);
+        if (i > entries_.size()) i = entries_.size();
+        while (i-- > 0) {
+            if (!same(entries_[i].given.ptr(), given.ptr())) continue;
+            found = entries_[i];
+            return true;
+        }
+        return false;
+    }
 
     static bool unchanging(PyObject* o) {
         if (PyTuple_CheckExact(o)) {
@@ -228,6 +228,7 @@ class Memo {
     }
 
     nb::object array_type_;
+    mutable nb::ft_mutex mutex_;  // without a GIL; with one it is none
     std::vector<Entry> entries_;
 };
 
@@ -246,7 +247,7 @@ void move_winners(const Axes& axes, nb::handle x, nb::handle y, nb::handle winne
     r.y = static_cast<char*>(values.data());
     r.winners = where.data();
     r.report = report_of(where.itemsize());
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     if (backwards)
         scatter(r, cells.bytes());
     else
@@ -259,11 +260,8 @@ void put_values(nb::handle out, nb::handle values, nb::handle index, int64_t pla
     if (planes <= 0 || from.itemsize() != width || at.bytes() != items * 8 || items % planes || cells % planes)
         throw std::invalid_argument("values, indices and result do not agree");
     const int64_t per_plane = items / planes, plane_size = cells / planes;
-    const auto* where = static_cast<const int64_t*>(at.data());
-    nb::gil_scoped_release unlocked;
-    for (int64_t i = 0; i < items; ++i)
-        if (where[i] < -1 || where[i] >= plane_size) throw std::invalid_argument("an index is outside of the result");
-    put(to.data(), from.data(), where, planes, per_plane, plane_size, width);
+    const Unlocked unlocked;
+    put(to.data(), from.data(), at.data(), planes, per_plane, plane_size, width);
 }
 
 ConvArray conv_array(const Buffer& b, const std::vector<int64_t>& shape, int64_t width) {
@@ -327,13 +325,13 @@ void conv(int form, nb::handle x, nb::handle w, nb::handle y, nb::handle bias, n
     r.y = conv_array(by, of_y, width);
     r.w = conv_array(bw, of_w, width);
     if (bias.is_none()) {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         return convolve(r);
     }
     const Buffer bb(bias, false);
     r.bias_stride = conv_array(bb, {form == 1 ? of_x.back() : of_y.back()}, width).stride[0];
     r.bias = static_cast<const char*>(bb.data());
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     convolve(r);
 }
 
@@ -341,6 +339,9 @@ void conv(int form, nb::handle x, nb::handle w, nb::handle y, nb::handle bias, n
 
 NB_MODULE(_core, m) {
     load_numpy();
+    watch_interrupts();
+    // A daemon thread that is still in a call when Python ends holds what the call uses: no leak to report to users.
+    nb::set_leak_warnings(false);
     nb::class_<Axes>(m, "Axes")
         .def(nb::init<std::vector<int64_t>>(), nb::arg("shape"))
         .def("add", &Axes::add, nb::arg("position"), nb::arg("n"), nb::arg("o"), nb::arg("k"), nb::arg("s"),

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "conv_filter.hpp"
+#include "parallel.hpp"
 
 namespace cenote {
 
@@ -262,6 +263,7 @@ void run_filter_task(const void* context, int64_t index, Arena* arena) {
     char *memory = nullptr, *packed = nullptr;
     int64_t space = -1, packed_space = -1;
     for (int64_t t = f.tiles * slice / f.slices; t < f.tiles * (slice + 1) / f.slices; ++t) {
+        checkpoint();
         task.tile = tile_at(p, t);
         task.tile.chunk = b.chunk;
         if (f.in_place) {

@@ -1,19 +1,20 @@
 #include "conv_plan.hpp"
 
 #include <atomic>
-#include <cstdlib>
 #include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "cpu.hpp"
+#include "limit.hpp"
 #include "parallel.hpp"
 
 namespace cenote {
 
 namespace {
 
-int64_t tile_bytes = 192 * 1024;          // of the box of a tile: half of a second-level cache
-double grain_products = 32 * 1024 * 8.0;  // below this much work a second thread costs more than it brings
+Limit<int64_t> tile_bytes{192 * 1024};          // of the box of a tile: half of a second-level cache
+Limit<double> grain_products{32 * 1024 * 8.0};  // below this much work a second thread costs more than it brings
 
 // The axis of a convolution: one phase, all taps.
 void plan_forward(PlanAxis& p, const ConvAxis& a) {
@@ -82,6 +83,7 @@ Plan make_plan(const ConvRequest& r) {
     plan.width = size_of(work);
     plan.same = plan.part_bytes == plan.width;
     plan.kernels = level_in_use().find_conv(work);
+    if (!plan.kernels) throw std::runtime_error("there is no convolution of this dtype");
     const bool back = r.form == Form::input;
     const ConvArray& from = back ? r.y : r.x;
     const ConvArray& to = back ? r.x : r.y;
@@ -233,6 +235,7 @@ namespace {
 
 // The last large block is kept for the next call: fresh pages cost as much as filling them.
 constexpr int64_t kLarge = 64 * 1024, kKept = 8 * 1024 * 1024;
+constexpr std::align_val_t kAligned{128};
 std::atomic<Memory::Header*> kept{nullptr};
 
 }  // namespace
@@ -241,15 +244,14 @@ Memory::Memory(int64_t bytes) {
     bytes = (bytes + 256) / 128 * 128;
     if (bytes >= kLarge) header_ = kept.exchange(nullptr);
     if (header_ && header_->bytes >= bytes) return;
-    std::free(header_);
-    header_ = static_cast<Header*>(std::aligned_alloc(128, static_cast<size_t>(bytes + 128)));
-    if (!header_) throw std::bad_alloc();
+    ::operator delete(std::exchange(header_, nullptr), kAligned);
+    header_ = static_cast<Header*>(::operator new(static_cast<size_t>(bytes + 128), kAligned));
     header_->bytes = bytes;
 }
 
 void Memory::give_back() {
     if (header_ && header_->bytes >= kLarge && header_->bytes <= kKept) header_ = kept.exchange(header_);
-    std::free(header_);
+    ::operator delete(header_, kAligned);
     header_ = nullptr;
 }
 

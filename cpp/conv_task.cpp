@@ -1,6 +1,7 @@
 // One box of results of a convolution: for each block of the reduction bring its cells in, then sum up.
 
 #include "conv_forward.hpp"
+#include "parallel.hpp"
 
 namespace cenote {
 
@@ -315,6 +316,7 @@ void ForwardTask::run() {
         bool one_by_one = f.lanes == Lanes::pixels && f.blocks.size() == 1 && count > 1;
         for (const PlanAxis& a : p.axes) one_by_one &= a.phases.size() == 1;
         for (size_t i = 0; i < f.blocks.size(); ++i) {
+            if (i) checkpoint();
             const Block& b = f.blocks[i];
             tile.chunk = b.chunk;
             const int64_t channels = alone || one_by_one ? b.count : b.count * count;

@@ -1,6 +1,7 @@
 // One block of Winograd's tiles: points of the cells, a matrix product for each of them, results.
 
 #include "conv_winograd.hpp"
+#include "parallel.hpp"
 
 namespace cenote {
 
@@ -230,6 +231,7 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
     task.cells = static_cast<char*>(arena_take(arena, f.points() * apart(p, task.cell_tiles * per_tile) * p.width));
     task.results = static_cast<char*>(arena_take(arena, f.points() * apart(p, task.tiles * task.wide) * p.width));
     for (size_t i = 0; i < f.blocks.size(); ++i) {
+        if (i) checkpoint();
         task.bring_in(f.blocks[i], memory);
         task.multiply(f.blocks[i], i > 0);
     }

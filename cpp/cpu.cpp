@@ -2,6 +2,10 @@
 
 #include <atomic>
 
+#if defined(CENOTE_HAS_AVX2)
+#include <cpuid.h>
+#endif
+
 namespace cenote {
 
 namespace {
@@ -9,9 +13,11 @@ namespace {
 [[maybe_unused]] bool always() { return true; }
 
 #if defined(CENOTE_HAS_AVX2)
-bool has_avx2() {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+bool has_f16c() {  // which __builtin_cpu_supports does not know with every Clang
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c(); }
 #endif
 #if defined(CENOTE_HAS_AVX512)
 bool has_avx512() {
@@ -22,7 +28,7 @@ bool has_avx512() {
 
 #if defined(CENOTE_HAS_BASELINE)
 // Only what every job can be served with: a CPU without AVX2 is older than ten years.
-PoolKernels baseline_kernels() {
+constexpr PoolKernels baseline_kernels() {
     PoolKernels k{};
     k.vector_bytes = k.norm_vector_bytes = 16;
     k.separable_max = &baseline::separable_max;
@@ -53,7 +59,7 @@ TaskFn column_strips_sum_512(const Job& job) {
     return own ? own : avx2::column_strips_sum(job);
 }
 
-PoolKernels avx512_kernels() {
+constexpr PoolKernels avx512_kernels() {
     PoolKernels k = CENOTE_ALL_KERNELS(avx2, 32);
     k.norm_vector_bytes = 64;
     k.separable_norm = &avx512::separable_norm;
@@ -65,28 +71,28 @@ PoolKernels avx512_kernels() {
 }
 #endif
 
+// Plain data: nothing is made at first use, when another thread might fork, nor destroyed while threads are running.
+constexpr Level kLevels[] = {
+#if defined(CENOTE_HAS_BASELINE)
+    {"baseline", baseline_kernels(), &conv_baseline::find_conv, &always},
+#endif
+#if defined(CENOTE_HAS_AVX2)
+    {"avx2", CENOTE_ALL_KERNELS(avx2, 32), &conv_avx2::find_conv, &has_avx2},
+#endif
+#if defined(CENOTE_HAS_AVX512)
+    {"avx512", avx512_kernels(), &conv_avx512::find_conv, &has_avx512},
+#endif
+#if defined(CENOTE_HAS_NEON)  // which is the baseline of its architecture
+    {"baseline", CENOTE_ALL_KERNELS(neon, 16), &conv_neon::find_conv, &always},
+    {"neon", CENOTE_ALL_KERNELS(neon, 16), &conv_neon::find_conv, &always},
+#endif
+};
+
 std::atomic<const Level*> current{nullptr};
 
 }  // namespace
 
-const std::vector<Level>& levels() {
-    static const std::vector<Level> all = {
-#if defined(CENOTE_HAS_BASELINE)
-        {"baseline", baseline_kernels(), &conv_baseline::find_conv, &always},
-#endif
-#if defined(CENOTE_HAS_AVX2)
-        {"avx2", CENOTE_ALL_KERNELS(avx2, 32), &conv_avx2::find_conv, &has_avx2},
-#endif
-#if defined(CENOTE_HAS_AVX512)
-        {"avx512", avx512_kernels(), &conv_avx512::find_conv, &has_avx512},
-#endif
-#if defined(CENOTE_HAS_NEON)  // which is the baseline of its architecture
-        {"baseline", CENOTE_ALL_KERNELS(neon, 16), &conv_neon::find_conv, &always},
-        {"neon", CENOTE_ALL_KERNELS(neon, 16), &conv_neon::find_conv, &always},
-#endif
-    };
-    return all;
-}
+std::span<const Level> levels() { return kLevels; }
 
 const Level& level_in_use() {
     if (const Level* level = current.load(std::memory_order_relaxed)) return *level;

@@ -1,8 +1,8 @@
 // Which SIMD levels there are, which this CPU can run, and which one is in use.
 #pragma once
 
+#include <span>
 #include <string>
-#include <vector>
 
 #include "levels.hpp"
 
@@ -16,7 +16,7 @@ struct Level {
 };
 
 // All levels of this build, the best last.
-const std::vector<Level>& levels();
+std::span<const Level> levels();
 
 const Level& level_in_use();
 // False when there is no such level in this build or on this CPU.

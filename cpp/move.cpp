@@ -1,6 +1,7 @@
 #include "move.hpp"
 
 #include <cstring>
+#include <stdexcept>
 #include <vector>
 
 #include "parallel.hpp"
@@ -136,38 +137,59 @@ void scatter(const Request& request, int64_t bytes) {
 
 namespace {
 
-template <int64_t Width>
-void put_items(char* out, const char* values, const int64_t* index, int64_t n) {
-    for (int64_t i = 0; i < n; ++i)
-        if (index[i] >= 0) std::memcpy(out + index[i] * Width, values + i * Width, Width);
-}
+constexpr int64_t kPutAtOnce = int64_t{1} << 20;
 
 struct Put {
     char* out;
     const char* values;
-    const int64_t* index;
-    int64_t per_plane, plane_size, width;
+    const char* index;  // int64, not necessarily aligned
+    int64_t per_plane, plane_size;
 };
+
+// Each index is looked at once, where it is used: another thread may be writing to them.
+template <int64_t Width>
+void put_items(char* out, const char* values, const char* index, int64_t n, int64_t cells) {
+    for (int64_t i = 0; i < n; ++i) {
+        int64_t at;
+        std::memcpy(&at, index + i * 8, 8);
+        if (at < 0 || at >= cells) {
+            if (at == -1) continue;
+            throw std::invalid_argument("an index is outside of the result");
+        }
+        std::memcpy(out + at * Width, values + i * Width, Width);
+    }
+}
+
+template <int64_t Width>
+void put_plane(const void* context, int64_t plane, Arena*) {
+    const Put& p = *static_cast<const Put*>(context);
+    char* to = p.out + plane * p.plane_size * Width;
+    for (int64_t done = 0; done < p.per_plane; done += kPutAtOnce) {
+        if (done) checkpoint();
+        const int64_t from = plane * p.per_plane + done;
+        put_items<Width>(to, p.values + from * Width, p.index + from * 8, least(kPutAtOnce, p.per_plane - done),
+                         p.plane_size);
+    }
+}
+
+Body putter(int64_t width) {
+    switch (width) {
+        case 1: return &put_plane<1>;
+        case 2: return &put_plane<2>;
+        case 4: return &put_plane<4>;
+        case 8: return &put_plane<8>;
+        case 16: return &put_plane<16>;
+        default: throw std::invalid_argument("items of this size cannot be put");
+    }
+}
 
 }  // namespace
 
-void put(void* out, const void* values, const int64_t* index, int64_t planes, int64_t per_plane, int64_t plane_size,
+void put(void* out, const void* values, const void* index, int64_t planes, int64_t per_plane, int64_t plane_size,
          int64_t width) {
-    const Put all{static_cast<char*>(out), static_cast<const char*>(values), index, per_plane, plane_size, width};
-    const auto one_plane = [](const void* context, int64_t plane, Arena*) {
-        const Put& p = *static_cast<const Put*>(context);
-        char* to = p.out + plane * p.plane_size * p.width;
-        const char* from = p.values + plane * p.per_plane * p.width;
-        const int64_t* at = p.index + plane * p.per_plane;
-        switch (p.width) {
-            case 1: return put_items<1>(to, from, at, p.per_plane);
-            case 2: return put_items<2>(to, from, at, p.per_plane);
-            case 4: return put_items<4>(to, from, at, p.per_plane);
-            case 8: return put_items<8>(to, from, at, p.per_plane);
-            default: return put_items<16>(to, from, at, p.per_plane);
-        }
-    };
-    parallel_for(planes, threads_for(planes * per_plane), one_plane, &all);
+    const Put all{static_cast<char*>(out), static_cast<const char*>(values), static_cast<const char*>(index), per_plane,
+                  plane_size};
+    parallel_for(planes, threads_for(planes * per_plane), putter(width), &all);
 }
 
 }  // namespace cenote

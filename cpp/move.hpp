@@ -12,8 +12,9 @@ void gather(const Request& request);
 // Backwards: x, of so many bytes in one piece, is zeroed and y added to the winners' cells.
 void scatter(const Request& request, int64_t bytes);
 
-// out[plane, index[i]] = value[i] in order, for indices other than -1; items of `width` bytes.
-void put(void* out, const void* values, const int64_t* index, int64_t planes, int64_t per_plane, int64_t plane_size,
+// out[plane, index[i]] = value[i] in order, for indices (int64) other than -1; items of `width` bytes. Throws
+// std::invalid_argument for an index that is outside of its plane.
+void put(void* out, const void* values, const void* index, int64_t planes, int64_t per_plane, int64_t plane_size,
          int64_t width);
 
 }  // namespace cenote

@@ -1,10 +1,15 @@
 #include "pages.hpp"
 
+#include <mutex>
+
+#if defined(_WIN32)
+#define NOMINMAX
+#include <windows.h>
+#else
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <mutex>
-#include <vector>
+#endif
 
 // Pages that a process has not touched yet cost more than the work on them: the system finds each one and fills it with
 // zeros. So memory of results that nobody needs any more is kept, up to a limit, and the next result of about that size
@@ -15,7 +20,6 @@ namespace cenote {
 
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kMostBlocks = 16;
 
 // Stands before the memory that is handed out.
@@ -24,55 +28,117 @@ struct alignas(64) Block {
     size_t asked;
 };
 
-// Nobody waits: who does not get the lock at once, or is a child of a process that forked while it was held, does
-// without.
-struct Kept {
-    struct Place {
-        Block* block;
-        size_t mapped;  // here, for the system may have taken what the block says
-    };
-    std::mutex lock;
-    std::vector<Place> places;  // the one that was given back last is the last
-    size_t bytes = 0;
-    size_t limit = 0;  // set when the package is imported
-};
+// ----------------------------------------------------------------------------------------------- the system
 
-Kept& kept() {
-    static Kept& all = *new Kept;  // never destroyed: results may outlive everything else
-    return all;
+#if defined(_WIN32)
+
+size_t page_size() {
+    SYSTEM_INFO info;
+    GetSystemInfo(&info);
+    return info.dwPageSize;
 }
 
-Block* map_pages(size_t bytes) {
+void* map(size_t bytes) { return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
+
+void unmap(void* memory, size_t) { VirtualFree(memory, 0, MEM_RELEASE); }
+
+// Whether the system may take the pages while they are kept.
+bool lend(void*, size_t) { return false; }
+
+#else
+
+size_t page_size() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
+void unmap(void* memory, size_t bytes) { munmap(memory, bytes); }
+
+void* map(size_t bytes) {
+#if defined(MADV_HUGEPAGE)
     // Huge pages begin at multiples of their size: what lies before the first and after the last one is unmapped again.
-    const size_t room = bytes + kHugePage;
+    constexpr size_t kHugePage = size_t{2} << 20, kAround = kHugePage;
+#else
+    constexpr size_t kHugePage = 1, kAround = 0;
+#endif
+    const size_t room = bytes + kAround;
     void* found = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (found == MAP_FAILED) return nullptr;
     const auto address = reinterpret_cast<uintptr_t>(found);
     const uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage, end = begin + bytes;
     if (begin > address) munmap(found, begin - address);
     if (end < address + room) munmap(reinterpret_cast<void*>(end), address + room - end);
-    auto* block = reinterpret_cast<Block*>(begin);
+    auto* memory = reinterpret_cast<void*>(begin);
 #if defined(MADV_HUGEPAGE)
-    madvise(block, bytes, MADV_HUGEPAGE);  // a wish
+    madvise(memory, bytes, MADV_HUGEPAGE);  // a wish
 #endif
-    block->mapped = bytes;
+    return memory;
+}
+
+bool lend([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
+#if defined(MADV_FREE)
+    return madvise(memory, bytes, MADV_FREE) == 0;
+#else
+    return false;
+#endif
+}
+
+#endif
+
+Block* map_block(size_t bytes) {
+    auto* block = static_cast<Block*>(map(bytes));
+    if (block) block->mapped = bytes;
     return block;
 }
+
+// ------------------------------------------------------------------------------------------- what is kept
+
+struct Kept {
+    struct Place {
+        Block* block;
+        size_t mapped;  // here, for the system may have taken what the block says
+    };
+    std::mutex lock;  // results do without rather than wait for it
+    Place places[kMostBlocks] = {};
+    size_t count = 0;  // the one that was kept last is the last
+    size_t bytes = 0;
+    size_t limit = 0;  // set when the package is imported
+
+    void remove(size_t first, size_t last) {
+        for (size_t i = last; i < count; ++i) places[first + i - last] = places[i];
+        count -= last - first;
+    }
+};
+
+// Neither made at first use, which could be in the middle of another thread's fork, nor destroyed: results may outlive
+// everything else.
+union Forever {
+    Kept kept;
+    constexpr Forever() : kept() {}
+    ~Forever() {}
+};
+constinit Forever forever;
+Kept& kept() { return forever.kept; }
+
+#if !defined(_WIN32)
+// A child finds the lock free, and what it guards as it should be.
+[[maybe_unused]] const int registered =
+    pthread_atfork([] { kept().lock.lock(); }, [] { kept().lock.unlock(); }, [] { kept().lock.unlock(); });
+#endif
+
+const size_t page = page_size();
 
 // The smallest block with so many bytes, and not many more.
 Block* find_kept(size_t bytes) {
     Kept& k = kept();
     std::unique_lock<std::mutex> lock(k.lock, std::try_to_lock);
     if (!lock) return nullptr;
-    size_t best = k.places.size();
-    for (size_t i = 0; i < k.places.size(); ++i) {
+    size_t best = k.count;
+    for (size_t i = 0; i < k.count; ++i) {
         const size_t size = k.places[i].mapped;
         if (size < bytes || size > bytes + bytes / 8) continue;
-        if (best == k.places.size() || size <= k.places[best].mapped) best = i;
+        if (best == k.count || size <= k.places[best].mapped) best = i;
     }
-    if (best == k.places.size()) return nullptr;
+    if (best == k.count) return nullptr;
     const Kept::Place found = k.places[best];
-    k.places.erase(k.places.begin() + static_cast<std::ptrdiff_t>(best));
+    k.remove(best, best + 1);
     k.bytes -= found.mapped;
     found.block->mapped = found.mapped;
     return found.block;
@@ -81,17 +147,17 @@ Block* find_kept(size_t bytes) {
 // With the lock held: the oldest go first.
 void drop_beyond(Kept& k, size_t bytes, size_t count) {
     size_t n = 0;
-    for (; n < k.places.size() && (k.bytes > bytes || k.places.size() - n > count); ++n) {
+    for (; n < k.count && (k.bytes > bytes || k.count - n > count); ++n) {
         k.bytes -= k.places[n].mapped;
-        munmap(k.places[n].block, k.places[n].mapped);
+        unmap(k.places[n].block, k.places[n].mapped);
     }
-    k.places.erase(k.places.begin(), k.places.begin() + static_cast<std::ptrdiff_t>(n));
+    k.remove(0, n);
 }
 
 bool drop_all() {
     Kept& k = kept();
     std::unique_lock<std::mutex> lock(k.lock, std::try_to_lock);
-    if (!lock || k.places.empty()) return false;
+    if (!lock || k.count == 0) return false;
     drop_beyond(k, 0, 0);
     return true;
 }
@@ -99,12 +165,11 @@ bool drop_all() {
 }  // namespace
 
 void* take_pages(size_t bytes) {
-    static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     if (bytes > SIZE_MAX / 2) return nullptr;
     const size_t whole = (bytes + sizeof(Block) + page - 1) / page * page;
     Block* block = find_kept(whole);
-    if (!block) block = map_pages(whole);
-    if (!block && drop_all()) block = map_pages(whole);  // what is kept may be what is missing
+    if (!block) block = map_block(whole);
+    if (!block && drop_all()) block = map_block(whole);  // what is kept may be what is missing
     if (!block) return nullptr;
     block->asked = bytes;
     return block + 1;
@@ -115,17 +180,16 @@ size_t size_of_pages(const void* data) { return (static_cast<const Block*>(data)
 void give_pages_back(void* data) {
     Block* block = static_cast<Block*>(data) - 1;
     const size_t mapped = block->mapped;
-#if defined(MADV_FREE)
     Kept& k = kept();
     std::unique_lock<std::mutex> lock(k.lock, std::try_to_lock);
-    if (lock && mapped <= k.limit && madvise(block, mapped, MADV_FREE) == 0) {
+    if (lock && mapped <= k.limit && lend(block, mapped)) {
         drop_beyond(k, k.limit - mapped, kMostBlocks - 1);
-        k.places.push_back({block, mapped});
+        k.places[k.count++] = {block, mapped};
         k.bytes += mapped;
         return;
     }
-#endif
-    munmap(block, mapped);
+    if (lock) lock.unlock();
+    unmap(block, mapped);
 }
 
 int64_t kept_bytes() {
@@ -133,7 +197,10 @@ int64_t kept_bytes() {
     return static_cast<int64_t>(kept().bytes);
 }
 
-int64_t kept_limit() { return static_cast<int64_t>(kept().limit); }
+int64_t kept_limit() {
+    const std::lock_guard<std::mutex> lock(kept().lock);
+    return static_cast<int64_t>(kept().limit);
+}
 
 void set_kept_limit(int64_t bytes) {
     const std::lock_guard<std::mutex> lock(kept().lock);

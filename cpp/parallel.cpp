@@ -1,17 +1,23 @@
 #include "parallel.hpp"
 
-#include <pthread.h>
-
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
-#include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#if !defined(_WIN32)
+#include <pthread.h>
+#endif
+
+#include "float_mode.hpp"
 
 namespace cenote {
 
@@ -24,6 +30,7 @@ struct Arena {
         int64_t size, used;
     };
     static constexpr int64_t kFirst = int64_t{1} << 18, kKept = int64_t{1} << 20;
+    static constexpr std::align_val_t kAligned{128};
     std::vector<Chunk> chunks;
     size_t current = 0;
 
@@ -38,8 +45,8 @@ struct Arena {
             }
         }
         const int64_t size = bytes > kFirst ? bytes : kFirst;
-        void* data = std::aligned_alloc(128, static_cast<size_t>(size));
-        if (!data) throw std::bad_alloc();
+        chunks.reserve(chunks.size() + 1);  // before there is a block that it could lose
+        void* data = ::operator new(static_cast<size_t>(size), kAligned);
         chunks.push_back({static_cast<char*>(data), size, bytes});
         current = chunks.size() - 1;
         return data;
@@ -59,7 +66,7 @@ struct Arena {
                 kept += c.size;
                 chunks[n++] = c;
             } else {
-                std::free(c.data);
+                ::operator delete(c.data, kAligned);
             }
         }
         chunks.resize(n);
@@ -67,12 +74,60 @@ struct Arena {
     }
 
     ~Arena() {
-        for (Chunk& c : chunks) std::free(c.data);
+        for (Chunk& c : chunks) ::operator delete(c.data, kAligned);
     }
 };
 
-void* arena_take(Arena* arena, int64_t bytes) { return arena->take(bytes); }
+// The kernels' checkpoints: a task that takes much memory takes long, and takes it step by step.
+constexpr int64_t kMuch = int64_t{1} << 20;
+
+void* arena_take(Arena* arena, int64_t bytes) {
+    if (bytes >= kMuch) checkpoint();
+    return arena->take(bytes);
+}
 void arena_rewind(Arena* arena) { arena->rewind(); }
+
+// ------------------------------------------------------------------------------------------------ interrupts
+
+namespace {
+
+constexpr int64_t kPollEvery = 50;  // ms: taking the GIL may mean waiting for another thread's turn
+
+// Milliseconds, to within a few: a clock that is read in a few nanoseconds.
+int64_t coarse_time() {
+#if defined(CLOCK_MONOTONIC_COARSE)
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return static_cast<int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1000000;
+#else
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+#endif
+}
+
+struct Polling {
+    void (*hook)() = nullptr;
+    int64_t at = 0;  // 0: nothing was run yet
+
+    void poll() {
+        if (!hook) return;
+        const int64_t now = coarse_time();
+        if (at == 0) {
+            at = now + kPollEvery;
+        } else if (now >= at) {
+            hook();
+            at = coarse_time() + kPollEvery;
+        }
+    }
+};
+
+thread_local Polling polling;
+
+struct Stopped {};  // thrown by checkpoints of a job that has failed already
+
+}  // namespace
+
+void poll_with(void (*hook)()) { polling = {hook, 0}; }
 
 // ------------------------------------------------------------------------------------------------------ pool
 
@@ -93,6 +148,7 @@ struct Work {
     const void* context;
     int shares;
     Share share[kShares];
+    std::atomic<bool> stopped{false};
     std::mutex failing;
     std::exception_ptr failure;
 
@@ -106,25 +162,56 @@ struct Work {
         }
     }
 
-    // The caller is thread 0.
-    void help(int thread) {
-        thread_local Arena arena;
+    void stop(std::exception_ptr why) {
+        for (int i = 0; i < shares; ++i) share[i].next.store(tasks, std::memory_order_relaxed);
+        stopped.store(true, std::memory_order_relaxed);
+        const std::lock_guard<std::mutex> lock(failing);
+        if (!failure) failure = std::move(why);
+    }
+
+    // While there is still something to wait for.
+    void poll() {
         try {
-            for (int i = 0; i < shares; ++i) {
-                Share& s = share[(thread + i) % shares];
-                for (int64_t task; (task = s.next.fetch_add(1, std::memory_order_relaxed)) < s.end;) {
-                    arena.rewind();
-                    run(context, task, &arena);
-                }
-            }
+            polling.poll();
         } catch (...) {
-            for (int i = 0; i < shares; ++i) share[i].next.store(tasks, std::memory_order_relaxed);
-            std::lock_guard<std::mutex> lock(failing);
-            if (!failure) failure = std::current_exception();
+            stop(std::current_exception());
         }
-        arena.trim();
+    }
+
+    // The caller is thread 0.
+    void help(int thread);
+    void run_tasks(int thread, Arena& arena) {
+        Polling& mine = polling;
+        for (int i = 0; i < shares; ++i) {
+            Share& s = share[(thread + i) % shares];
+            for (int64_t task; (task = s.next.fetch_add(1, std::memory_order_relaxed)) < s.end;) {
+                mine.poll();
+                arena.rewind();
+                run(context, task, &arena);
+            }
+        }
     }
 };
+
+// The job that this thread works on. A hook may run another one in the middle of a task.
+thread_local Work* current = nullptr;
+
+void Work::help(int thread) {
+    thread_local Arena kept;
+    Work* const before = current;
+    Arena own;
+    Arena& arena = before ? own : kept;
+    current = this;
+    try {
+        run_tasks(thread, arena);
+    } catch (const Stopped&) {
+        // the reason is known
+    } catch (...) {
+        stop(std::current_exception());
+    }
+    current = before;
+    arena.trim();
+}
 
 // Calls often follow each other within microseconds, and waking a thread takes tens of them: look out for so long
 // before going to sleep.
@@ -139,6 +226,8 @@ void look_out(F happened) {
     }
 }
 
+std::atomic<int> forks{0};  // in a child, and its children
+
 struct Pool {
     std::mutex busy;  // held by the caller whose job is running
     std::mutex m;
@@ -149,6 +238,7 @@ struct Pool {
     Work* work = nullptr;
 
     void loop(int thread) {
+        const FloatMode mode;  // callers have it already
         for (;;) {
             look_out([&] { return wanted.load(std::memory_order_relaxed) > 0; });
             std::unique_lock<std::mutex> lock(m);
@@ -165,6 +255,7 @@ struct Pool {
     }
 
     void run(Work& job, int helpers) {
+        const int before = forks.load(std::memory_order_relaxed);
         {
             std::lock_guard<std::mutex> lock(m);
             while (threads < helpers) {
@@ -184,13 +275,28 @@ struct Pool {
         else
             wake.notify_all();
         job.help(0);
+        if (forked_since(before, job)) return;
         std::unique_lock<std::mutex> lock(m);
         wanted = 0;  // nothing is left for a thread that has not woken up yet
         lock.unlock();
         look_out([&] { return running.load(std::memory_order_relaxed) == 0; });
         lock.lock();
-        done.wait(lock, [&] { return running == 0; });
+        const auto through = [&] { return running == 0; };
+        while (polling.hook && !done.wait_for(lock, std::chrono::milliseconds(kPollEvery), through)) {
+            lock.unlock();
+            job.poll();
+            if (forked_since(before, job)) return;
+            lock.lock();
+        }
+        done.wait(lock, through);
         work = nullptr;
+    }
+
+    // A handler that the hook ran may have forked: the child has none of the threads that its job was shared with.
+    static bool forked_since(int before, Work& job) {
+        if (forks.load(std::memory_order_relaxed) == before) return false;
+        job.stop(std::make_exception_ptr(std::runtime_error("the process was forked in the middle of this call")));
+        return true;
     }
 };
 
@@ -198,14 +304,18 @@ struct Pool {
 std::atomic<Pool*> pool{nullptr};
 std::atomic<int> thread_count{1};
 
-// In a forked child the threads are gone and the locks may be held by nobody: start anew, leak the old one.
-void after_fork() { pool.store(nullptr); }
+#if !defined(_WIN32)
+// In a forked child the threads are gone and the locks may be held by nobody: start anew, leak the old one. Registered
+// when the module is loaded: a lock around it could be one that is held while another thread forks.
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] {
+    pool.store(nullptr);
+    forks.fetch_add(1, std::memory_order_relaxed);
+});
+#endif
 
 Pool& the_pool() {
     Pool* p = pool.load();
     if (!p) {
-        static std::once_flag registered;
-        std::call_once(registered, [] { pthread_atfork(nullptr, nullptr, after_fork); });
         auto fresh = std::make_unique<Pool>();
         if (pool.compare_exchange_strong(p, fresh.get())) p = fresh.release();
     }
@@ -216,6 +326,11 @@ Pool& the_pool() {
 
 int num_threads() { return thread_count.load(std::memory_order_relaxed); }
 void set_num_threads(int n) { thread_count.store(n, std::memory_order_relaxed); }
+
+void checkpoint() {
+    if (current && current->stopped.load(std::memory_order_relaxed)) throw Stopped{};
+    polling.poll();
+}
 
 void parallel_for(int64_t tasks, int threads, Body run, const void* context) {
     if (threads > tasks) threads = static_cast<int>(tasks);

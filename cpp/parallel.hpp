@@ -18,4 +18,11 @@ void set_num_threads(int n);
 using Body = void (*)(const void* context, int64_t task, Arena* arena);
 void parallel_for(int64_t tasks, int threads, Body run, const void* context);
 
+// From now on, until it is set to null, this thread calls `hook` every now and then while it runs or waits for tasks:
+// between them, and at their checkpoints. What the hook throws stops the job as an exception of a task does.
+void poll_with(void (*hook)());
+
+// For tasks that may take longer than some 100 ms: throws when the job has failed elsewhere, and calls the hook.
+void checkpoint();
+
 }  // namespace cenote

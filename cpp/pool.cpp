@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 
 #include "cpu.hpp"
 #include "parallel.hpp"

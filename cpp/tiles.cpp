@@ -1,5 +1,6 @@
 #include "tiles.hpp"
 
+#include "limit.hpp"
 #include "parallel.hpp"
 #include "pool.hpp"
 #include "registry.hpp"
@@ -10,7 +11,7 @@ namespace {
 
 // A tile is worked on while it is in the second-level cache: cells and results of all passes together.
 constexpr int64_t kTileBytes = 192 * 1024;
-int64_t tile_bytes = kTileBytes;
+Limit<int64_t> tile_bytes{kTileBytes};
 // Tiles are made smaller than that, down to this part of it, when there are too few of them for the threads.
 constexpr int64_t kSmallestPart = 6;
 // Windows that overlap this far are worth larger tiles, which share fewer cells with each other.
@@ -28,11 +29,11 @@ constexpr int64_t kPage = 8192;
 // Planes up to half of this are taken together: their tile stays in the nearest cache, as one plane would.
 constexpr int64_t kPlanes = 16 * 1024;
 // Below this much work a second thread costs more than it brings.
-int64_t grain_cells = 32 * 1024;
+Limit<int64_t> grain_cells{32 * 1024};
 // Fewer results may still be in the cache when they are read (max 2×2 of 26 MB to 6 MB: 0.40 ms, and 0.43 past it), but
 // not those that many cells follow (max 2×2×2 of 67 MB to 8 MB, channels last: 2.1 ms, and 1.9 past it).
 constexpr int64_t kPastBytes = int64_t{16} << 20;
-int64_t past_bytes = kPastBytes;
+Limit<int64_t> past_bytes{kPastBytes};
 
 // How many cells `windows` windows of an axis see.
 int64_t reach(const Axis& a, int64_t windows) {

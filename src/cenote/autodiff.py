@@ -10,10 +10,12 @@ import numpy as np
 # These fill the tables of what NumPy's functions do with Tensors.
 from . import contraction as _contraction  # noqa: F401
 from . import reductions as _reductions  # noqa: F401
-from .arrays import as_array, has_nan
+from .arrays import Array, DType, as_array, has_nan
+from .elementwise import Form, form_of
 from .errors import BadType, BadValue, kind, public, shown
 from .graph import Node, Value, new_level, pull, push
 from .linear import Cast
+from .owning import copied, is_shared
 from .tensor import Tensor, data_of, linear, make
 
 Function = Callable[..., Any]
@@ -46,18 +48,23 @@ class Recorded:
             else:
                 self.values.append(as_array(out, f"output {i} of f" if self.many else "the output of f"))
                 self.ends.append(None)
+        self.forms = [form_of(value) for value in self.values]
 
-    @property
-    def y(self) -> Any:
-        return tuple(self.values) if self.many else self.values[0]
+    def hand_over(self) -> Any:
+        """The value of f, once: as arrays that may be written to, which are no part of what ``pull`` needs."""
+        values, self.values = self.values, []
+        for i in range(len(values)):
+            if not isinstance(values[i], Tensor) and is_shared(values, i):
+                values[i] = copied(values[i])
+        return tuple(values) if self.many else values[0]
 
     def pull(self, g: Any) -> tuple[Any, ...]:
         parts = g if self.many else (g,)
-        if self.many and (not isinstance(g, (tuple, list)) or len(g) != len(self.values)):
-            raise BadValue(f"g must be a tuple of {len(self.values)}, one for each output of f")
+        if self.many and (not isinstance(g, (tuple, list)) or len(g) != len(self.forms)):
+            raise BadValue(f"g must be a tuple of {len(self.forms)}, one for each output of f")
         seeds = []
-        for i, (part, value, end) in enumerate(zip(parts, self.values, self.ends, strict=True)):
-            held = fitted(part, value, f"g[{i}]" if self.many else "g", "the output of f")
+        for i, (part, form, end) in enumerate(zip(parts, self.forms, self.ends, strict=True)):
+            held = fitted(part, form, f"g[{i}]" if self.many else "g", "the output of f")
             if end is not None:
                 seeds.append((end, held))
         cotangents = pull(seeds)
@@ -65,7 +72,7 @@ class Recorded:
         for p, node in zip(self.primals, self.nodes, strict=True):
             found = cotangents.get(node) if node is not None else None
             if found is None:
-                found = np.zeros(np.shape(data_of(p)), float_of(p))
+                found = zeros(form_of(p))
             out.append(found)
         return owned(out, [held for _, held in seeds])
 
@@ -75,15 +82,15 @@ class Recorded:
         seeds = {}
         for i, (t, p, node) in enumerate(zip(tangents, self.primals, self.nodes, strict=True)):
             if node is not None:
-                seeds[node] = fitted(t, p, f"tangents[{i}]", f"primals[{i}]")
+                seeds[node] = fitted(t, form_of(p), f"tangents[{i}]", f"primals[{i}]")
             elif np.any(data_of(t)):
                 raise BadValue(
                     f"tangents[{i}] is not zero, but primals[{i}] is an array of {data_of(p).dtype}, a constant"
                 )
         found = push(seeds, [end for end in self.ends if end is not None])
         out = [
-            found[end] if end is not None and end in found else np.zeros(np.shape(data_of(v)), float_of(v))
-            for v, end in zip(self.values, self.ends, strict=True)
+            found[end] if end is not None and end in found else zeros(form)
+            for form, end in zip(self.forms, self.ends, strict=True)
         ]
         results = owned(out, list(seeds.values()))
         return results if self.many else results[0]
@@ -102,21 +109,24 @@ def owned(values: Sequence[Value], given: Sequence[Value]) -> tuple[Value, ...]:
     return tuple(out)
 
 
-def float_of(value: Value) -> Any:
-    dtype = data_of(value).dtype
-    return dtype if has_nan(dtype) else np.float64
+def float_of(dtype: DType) -> DType:
+    return dtype if has_nan(dtype) else np.dtype(np.float64)
 
 
-def fitted(given: Any, like: Value, name: str, of: str) -> Value:
+def zeros(form: Form) -> Array:
+    return np.zeros(form.shape, float_of(form.dtype))
+
+
+def fitted(given: Any, like: Form, name: str, of: str) -> Value:
     """A tangent or cotangent with the shape and dtype of what it belongs to."""
     held = given if isinstance(given, Tensor) else as_array(given, name)
-    shape, dtype = np.shape(data_of(like)), float_of(like)
+    shape, dtype = like.shape, float_of(like.dtype)
     found = data_of(held)
     if found.shape != shape:
         raise BadValue(f"{name} has shape {found.shape}, {of} has {shape}: they must agree")
-    if found.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+    if found.dtype.kind == "c" and dtype.kind != "c":
         raise BadType(f"{name} has dtype {found.dtype}, {of} is real: its imaginary part would be lost")
-    return held if found.dtype == dtype else linear(held, Cast(found.dtype, np.dtype(dtype)))
+    return held if found.dtype == dtype else linear(held, Cast(found.dtype, dtype))
 
 
 @public
@@ -143,7 +153,7 @@ def vjp(f: Function, *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...
     def pull(g: Any) -> tuple[Any, ...]:
         return run.pull(g)
 
-    return run.y, public(pull)
+    return run.hand_over(), public(pull)
 
 
 @public
@@ -163,7 +173,7 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Callable[..., Any]]:
     def push(*tangents: Any) -> Any:
         return run.push(tangents)
 
-    return run.y, public(push)
+    return run.hand_over(), public(push)
 
 
 @public
@@ -180,7 +190,9 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
         if not isinstance(given, (tuple, list)):
             raise BadType(f"{name} is {kind(given)}: a tuple is needed, with one entry per argument of f")
     run = Recorded(f, primals)
-    return run.y, run.push(tangents)
+    tangent = run.push(tangents)
+    run.ends.clear()  # and with it what the derivative needs
+    return run.hand_over(), tangent
 
 
 def checked_argnums(argnums: Any, count: int) -> tuple[int, ...]:
@@ -203,11 +215,11 @@ def value_and_gradient(f: Function, argnums: Any, args: Sequence[Any], options: 
         return f(*full, **options)
 
     run = Recorded(of_chosen, [args[n] for n in chosen])
-    if run.many or np.shape(data_of(run.y)) != ():
-        what = "a tuple" if run.many else f"shape {np.shape(data_of(run.y))}"
+    if run.many or run.forms[0].shape != ():
+        what = "a tuple" if run.many else f"shape {run.forms[0].shape}"
         raise BadValue(f"f must give a scalar, it gave {what}: sum it, or use vjp")
-    gradients = run.pull(np.ones((), float_of(run.y)))
-    return run.y, gradients if isinstance(argnums, (tuple, list)) else gradients[0]
+    gradients = run.pull(np.ones((), float_of(run.forms[0].dtype)))
+    return run.hand_over(), gradients if isinstance(argnums, (tuple, list)) else gradients[0]
 
 
 @public

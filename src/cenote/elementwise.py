@@ -7,7 +7,7 @@ derivatives too. ``None`` stands for 1 and saves the product.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,18 @@ from .linear import Broadcast, Cast, Mask, SumTo
 from .tensor import UFUNCS, bind, data_of, linear, make
 
 Partial = Callable[..., Value]
+
+
+class Form(NamedTuple):
+    """What a derivative remembers of an array whose numbers it does not need."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+def form_of(value: Value) -> Form:
+    held = np.asarray(data_of(value))
+    return Form(held.shape, held.dtype)
 
 
 def fit(t: Value, shape: tuple[int, ...], dtype: Any) -> Value:
@@ -36,28 +48,27 @@ def unfit(g: Value, shape: tuple[int, ...], dtype: Any) -> Value:
 
 def multiplied(value: Value, out: Value, partial: Callable[[], Value] | None) -> Linear:
     """The derivative of an elementwise function by one argument, of which ``partial()`` is the factor."""
-    before, after = np.asarray(data_of(value)), np.asarray(data_of(out))
-    dtype = before.dtype
+    before, after = form_of(value), form_of(out)
 
     def apply(t: Value) -> Value:
-        return fit(t if partial is None else np.multiply(t, partial()), after.shape, after.dtype)
+        return fit(t if partial is None else np.multiply(t, partial()), *after)
 
     def transpose(g: Value) -> Value:
-        return unfit(g if partial is None else np.multiply(g, partial()), before.shape, dtype)
+        return unfit(g if partial is None else np.multiply(g, partial()), *before)
 
     return Linear(apply, transpose)
 
 
 def masked(value: Value, out: Value, mask: Any) -> Linear:
     """The derivative of a function that passes an argument on where ``mask`` holds."""
-    before, after = np.asarray(data_of(value)), np.asarray(data_of(out))
+    before, after = form_of(value), form_of(out)
     mask = np.broadcast_to(mask, after.shape)
 
     def apply(t: Value) -> Value:
-        return linear(fit(t, after.shape, after.dtype), Mask(mask))
+        return linear(fit(t, *after), Mask(mask))
 
     def transpose(g: Value) -> Value:
-        return unfit(linear(g, Mask(mask)), before.shape, before.dtype)
+        return unfit(linear(g, Mask(mask)), *before)
 
     return Linear(apply, transpose)
 

@@ -27,6 +27,18 @@ from .window import parse_window
 Binary = Callable[[Any, Any], Any]
 
 
+def lent(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """``fn`` on copies of its arguments: a function may write into them, and then into arrays of others. A ufunc
+    does not."""
+    if isinstance(fn, np.ufunc):
+        return fn
+    return lambda a, b: fn(own(a), own(b))
+
+
+def own(x: Any) -> Any:
+    return x.copy() if isinstance(x, np.ndarray) else x
+
+
 @dataclass(frozen=True)
 class Reducer:
     """A binary function on arrays together with its two partial derivatives."""
@@ -42,11 +54,12 @@ class Reducer:
         def linearize(wanted: Sequence[bool], a: Any, b: Any) -> tuple[Any, Sequence[Linear]]:
             out = bind(self.primitive, a, b)
             return out, [
-                multiplied(a, out, lambda: self.partials(a, b)[0]),
-                multiplied(b, out, lambda: self.partials(a, b)[1]),
+                multiplied(a, out, lambda: partials(a, b)[0]),
+                multiplied(b, out, lambda: partials(a, b)[1]),
             ]
 
-        return Primitive("reducer", self.fn, linearize)
+        partials = lent(self.partials)
+        return Primitive("reducer", lent(self.fn), linearize)
 
 
 @public
@@ -174,9 +187,11 @@ KERNELS: dict[object, Callable[[Any, Geometry], Any]] = {
 
 def fold(x: Array, geometry: Geometry, start: Array, fn: Binary) -> Array:
     out = np.full(geometry.out_shape, start, start.dtype)
+    plain = isinstance(fn.fn if isinstance(fn, Reducer) else fn, np.ufunc)
     for to, of in geometry.taps():
         held = out[to]
-        new = np.asarray(fn(held, x[of]))
+        cells = x[of] if plain else x[of].copy()  # fn may write into them
+        new = np.asarray(fn(held, cells))
         if new.shape != held.shape:
             raise BadValue(
                 f"reduce_fn gave shape {new.shape} for two arrays of shape {held.shape}: "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -41,7 +42,21 @@ class Primitive(NamedTuple):
     linearize: Callable[..., tuple[Value, Sequence[Derivative | None]]]
 
 
-next_number = itertools.count().__next__
+def counter() -> Callable[[], int]:
+    """0, 1, 2, … from any thread."""
+    count = itertools.count().__next__
+    if getattr(sys, "_is_gil_enabled", lambda: True)():
+        return count
+    lock = threading.Lock()  # without a GIL two threads may get the same number, or one that is out of order
+
+    def locked() -> int:
+        with lock:
+            return count()
+
+    return locked
+
+
+next_number = counter()
 
 
 class Node:

@@ -147,10 +147,10 @@ class Unpooled:
         rank = len(self.positions)
         last = tuple(range(-rank, 0))
         where = np.moveaxis(np.asarray(self.indices, np.int64), self.positions, last)
+        if where.size == 0 or g.size == 0:
+            return np.zeros(self.indices.shape, g.dtype)
         flat = np.moveaxis(g, self.positions, last).reshape(*where.shape[: where.ndim - rank], -1)
         rows = where.reshape(*where.shape[: where.ndim - rank], -1)
-        if flat.shape[-1] == 0:
-            return np.zeros(self.indices.shape, g.dtype)
         taken = np.take_along_axis(flat, np.maximum(rows, 0), -1).reshape(where.shape)
         return np.moveaxis(taken, last, self.positions)
 

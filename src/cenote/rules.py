@@ -15,7 +15,7 @@ import numpy as np
 
 from . import primitives
 from .arrays import Array, as_array
-from .elementwise import fit, unfit
+from .elementwise import fit, form_of, unfit
 from .geometry import Geometry
 from .graph import Derivative, Linear, Primitive, Value
 from .linear import Divide, Mask, Put, Take, Tied, Unpooled, WindowAverage, WindowSum, Winner
@@ -117,36 +117,36 @@ def by_factors(
     x: Value, y: Value, geometry: Geometry, of_cell: Callable[[], Value], of_window: Callable[[], Value]
 ) -> Linear:
     """The derivative whose weights are a factor of the cell times a factor of the window."""
-    before, after = data_of(x), data_of(y)
+    before, after = form_of(x), form_of(y)
 
     def apply(t: Value) -> Value:
         held = np.multiply(of_cell(), fit(t, before.shape, DOUBLE))
-        return fit(np.multiply(of_window(), linear(held, WindowSum(geometry))), after.shape, after.dtype)
+        return fit(np.multiply(of_window(), linear(held, WindowSum(geometry))), *after)
 
     def transpose(g: Value) -> Value:
         held = np.multiply(of_window(), fit(g, after.shape, DOUBLE))
-        return unfit(np.multiply(of_cell(), linear(held, WindowSum(geometry).T)), before.shape, before.dtype)
+        return unfit(np.multiply(of_cell(), linear(held, WindowSum(geometry).T)), *before)
 
     return Linear(apply, transpose)
 
 
 def by_taps(x: Value, y: Value, weights: Weights) -> Linear:
     """The derivative whose weights come tap by tap, with the windows and the cells that they are for."""
-    before, after = data_of(x), data_of(y)
+    before, after = form_of(x), form_of(y)
 
     def apply(t: Value) -> Value:
         held, total = fit(t, before.shape, DOUBLE), np.zeros(after.shape)
         for to, of, weight in weights():
             part = np.multiply(weight, linear(held, Take(before.shape, of)))
             total = np.add(total, linear(part, Put(after.shape, to)))
-        return fit(total, after.shape, after.dtype)
+        return fit(total, *after)
 
     def transpose(g: Value) -> Value:
         held, total = fit(g, after.shape, DOUBLE), np.zeros(before.shape)
         for to, of, weight in weights():
             part = np.multiply(weight, linear(held, Take(after.shape, to)))
             total = np.add(total, linear(part, Put(before.shape, of)))
-        return unfit(total, before.shape, before.dtype)
+        return unfit(total, *before)
 
     return Linear(apply, transpose)
 

@@ -22,6 +22,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from .arrays import Array, DType, as_array, has_nan
 from .errors import BadType, BadValue, shown
 from .graph import Node, Primitive, Value, pull
+from .owning import copied, is_shared
 
 # What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
 UFUNCS: dict[Any, Callable[..., Any]] = {}
@@ -54,11 +55,11 @@ class Tensor(NDArrayOperatorsMixin):
            [0., 0., 1.]])
     """
 
-    __slots__ = ("__weakref__", "_level", "_node", "_value", "grad")
+    __slots__ = ("__weakref__", "_apart", "_level", "_node", "_value", "grad")
     __array_priority__ = 1000
 
     def __init__(self, data: Any, *, constant: bool | None = None) -> None:
-        value = np.array(data.data if isinstance(data, Tensor) else checked(data))
+        value = np.array(data_of(data) if isinstance(data, Tensor) else checked(data))
         if constant is None:
             constant = not has_nan(value.dtype)
         elif not isinstance(constant, (bool, np.bool_)):
@@ -76,7 +77,16 @@ class Tensor(NDArrayOperatorsMixin):
 
     @property
     def data(self) -> Array:
-        """The array itself; assign to it to change the values in place."""
+        """The array itself; assign to it to change the values in place.
+
+        What is written into a result of a computation has no part in ``backward()``.
+        """
+        node = self._node
+        if node is not None and node.parents and self._level == 0 and not getattr(self, "_apart", False):
+            # Its derivative may need the numbers as they are now.
+            if is_shared([self._value], 0, 2):
+                self._value = copied(self._value)
+            self._apart = True
         held: Array = data_of(self)
         return held
 
@@ -84,8 +94,9 @@ class Tensor(NDArrayOperatorsMixin):
     def data(self, new: Any) -> None:
         if self._level:
             raise TypeError("the data of a Tensor inside of vjp, jvp, linearize or grad cannot be changed")
-        if self._value is not new:
-            self._value[...] = new
+        held = self.data
+        if held is not new:
+            held[...] = new
 
     @property
     def constant(self) -> bool:
@@ -104,46 +115,46 @@ class Tensor(NDArrayOperatorsMixin):
 
     @property
     def ndim(self) -> int:
-        return self.data.ndim
+        return int(data_of(self).ndim)
 
     @property
     def size(self) -> int:
-        return self.data.size
+        return int(data_of(self).size)
 
     def item(self) -> Any:
-        return self.data.item()
+        return data_of(self).item()
 
     def tolist(self) -> Any:
-        return self.data.tolist()
+        return data_of(self).tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.data, dtype=dtype, copy=copy)
 
     def __len__(self) -> int:
-        return len(self.data)
+        return len(data_of(self))
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
-        return bool(self.data)
+        return bool(data_of(self))
 
     def __float__(self) -> float:
-        return float(self.data)
+        return float(data_of(self))
 
     def __int__(self) -> int:
-        return int(self.data)
+        return int(data_of(self))
 
     def __index__(self) -> int:
-        return self.data.__index__()
+        return int(data_of(self).__index__())
 
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        return repr(self.data).replace("array(", "Tensor(", 1).replace("\n", "\n ")
+        return repr(data_of(self)).replace("array(", "Tensor(", 1).replace("\n", "\n ")
 
     def __format__(self, form: str) -> str:
-        return format(self.data, form) if form else repr(self)
+        return format(data_of(self), form) if form else repr(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restored, (self.data, self.constant, self.grad)  # a copy has its own history, which is empty

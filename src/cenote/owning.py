@@ -1,0 +1,36 @@
+"""Whether an array is somebody else's too, and copies of those that are."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .arrays import Array
+
+
+def references(values: list[Any], i: int) -> tuple[int, int]:
+    """How many there are to an array in a list, and to the array that it is a view of."""
+    base = values[i].base
+    return sys.getrefcount(values[i]), 0 if base is None else sys.getrefcount(base)
+
+
+# Of an array that is held by the list alone.
+ALONE = references([np.empty(1)[:]], 0) if hasattr(sys, "getrefcount") else (-1, -1)
+
+
+def is_shared(values: list[Any], i: int, holders: int = 1) -> bool:
+    """Whether more than ``holders`` hold the array, or another one its memory."""
+    to_it, to_base = references(values, i) if hasattr(sys, "getrefcount") else (0, 0)
+    return to_it >= ALONE[0] + holders or to_base > ALONE[1]
+
+
+def copied(x: Array) -> Array:
+    """A copy, in memory that is kept (cpp/pages.hpp) if it is large."""
+    if not x.flags.c_contiguous:
+        return x.copy(order="K")
+    out = _core.empty(x.shape, x.dtype)
+    out[...] = x
+    return out
