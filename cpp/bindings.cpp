@@ -259,10 +259,11 @@ void put_values(nb::handle out, nb::handle values, nb::handle index, int64_t pla
     if (planes <= 0 || from.itemsize() != width || at.bytes() != items * 8 || items % planes || cells % planes)
         throw std::invalid_argument("values, indices and result do not agree");
     const int64_t per_plane = items / planes, plane_size = cells / planes;
-    const auto* where = static_cast<const int64_t*>(at.data());
+    const auto* where = static_cast<const char*>(at.data());
     nb::gil_scoped_release unlocked;
     for (int64_t i = 0; i < items; ++i)
-        if (where[i] < -1 || where[i] >= plane_size) throw std::invalid_argument("an index is outside of the result");
+        if (const int64_t index = index_at(where, i); index < -1 || index >= plane_size)
+            throw std::invalid_argument("an index is outside of the result");
     put(to.data(), from.data(), where, planes, per_plane, plane_size, width);
 }
 

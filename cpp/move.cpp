@@ -1,6 +1,5 @@
 #include "move.hpp"
 
-#include <cstring>
 #include <vector>
 
 #include "cpu.hpp"
@@ -137,28 +136,30 @@ void scatter(const Request& request, int64_t bytes) {
 namespace {
 
 template <int64_t Width>
-void put_items(char* out, const char* values, const int64_t* index, int64_t n) {
-    for (int64_t i = 0; i < n; ++i)
-        if (index[i] >= 0) std::memcpy(out + index[i] * Width, values + i * Width, Width);
+void put_items(char* out, const char* values, const char* index, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t at = index_at(index, i);
+        if (at >= 0) std::memcpy(out + at * Width, values + i * Width, Width);
+    }
 }
 
 struct Put {
     char* out;
     const char* values;
-    const int64_t* index;
+    const char* index;
     int64_t per_plane, plane_size, width;
 };
 
 }  // namespace
 
-void put(void* out, const void* values, const int64_t* index, int64_t planes, int64_t per_plane, int64_t plane_size,
+void put(void* out, const void* values, const char* index, int64_t planes, int64_t per_plane, int64_t plane_size,
          int64_t width) {
     const Put all{static_cast<char*>(out), static_cast<const char*>(values), index, per_plane, plane_size, width};
     const auto one_plane = [](const void* context, int64_t plane, Arena*) {
         const Put& p = *static_cast<const Put*>(context);
         char* to = p.out + plane * p.plane_size * p.width;
         const char* from = p.values + plane * p.per_plane * p.width;
-        const int64_t* at = p.index + plane * p.per_plane;
+        const char* at = p.index + plane * p.per_plane * 8;
         switch (p.width) {
             case 1: return put_items<1>(to, from, at, p.per_plane);
             case 2: return put_items<2>(to, from, at, p.per_plane);
