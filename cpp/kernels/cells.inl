@@ -156,6 +156,18 @@ struct PickAt {
     }
 };
 
+// Lanes beyond the cells of a row hold anything, and their sums are not read: whole numbers are added modulo 2^n, which
+// signed ones may not be.
+template <class T, class V>
+CENOTE_INLINE inline V plus(V a, V b) {
+    if constexpr (Limits<T>::has_nan) {
+        return a + b;
+    } else {
+        using W = typename Beside<V, Unsigned<T>>::type;
+        return (V)((W)a + (W)b);
+    }
+}
+
 template <class T_>
 struct Sum : OneNumber {
     using T = T_;
@@ -164,7 +176,7 @@ struct Sum : OneNumber {
 
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
-        return {V(a.v + b.v)};
+        return {plus<T>(a.v, b.v)};
     }
     static constexpr T absent() { return T{0}; }
     template <class V>

@@ -80,9 +80,10 @@ inline V half_key(V bits, V size) {
     return V(V(size ^ sign) - sign);
 }
 template <class V>
-inline V half_of_key(V key) {  // of both zeros +0.0
+inline V half_of_key(V key) {  // of both zeros +0.0; of INT16_MIN, which is no cell, -0.0
+    using W = typename Beside<V, uint16_t>::type;
     const V sign = V(key >> 15);
-    return V(V(V(key ^ sign) - sign) | V(key & INT16_MIN));
+    return V(V((W)(key ^ sign) - (W)sign) | V(key & INT16_MIN));
 }
 
 // A nonzero byte is true.

@@ -5,11 +5,11 @@
 template <class V>
 inline V power_of_two(V w) {
     if constexpr (IsVector<V>::value) {
-        using I = typename Beside<V, int64_t>::type;
+        using W = typename Beside<V, uint64_t>::type;
         const V kept = w < -1022.0 ? splat<V>(-1022.0) : w;
         // 1.5·2^52 + w holds w in the low bits of its mantissa.
         const V shifted = kept + 6755399441055744.0;
-        const I bits = ((I)shifted - 0x4338000000000000LL + 1023) << 52;
+        const W bits = ((W)shifted - 0x4338000000000000u + 1023) << 52;
         return w < -1022.0 ? V{} : (V)bits;
     } else {
         if (w < -1022.0) return 0.0;
@@ -47,10 +47,10 @@ inline void exp_parts(V t, V& f, V& e) {
 // f·2^e, both in range: |e| <= 1000.
 template <class V>
 inline V scale(V f, V e) {
-    using I = typename Beside<V, int64_t>::type;
     if constexpr (IsVector<V>::value) {
+        using W = typename Beside<V, uint64_t>::type;
         const V shifted = e + 6755399441055744.0;
-        return f * (V)(((I)shifted - 0x4338000000000000LL + 1023) << 52);
+        return f * (V)(((W)shifted - 0x4338000000000000u + 1023) << 52);
     } else {
         const int64_t bits = (static_cast<int64_t>(e) + 1023) << 52;
         return f * load<double>(&bits);
@@ -61,15 +61,15 @@ inline V scale(V f, V e) {
 template <class V>
 inline void split(V v, V& m, V& e) {
     using I = typename Beside<V, int64_t>::type;
-    I bits;
+    using W = typename Beside<V, uint64_t>::type;
+    W bits;
     __builtin_memcpy(&bits, &v, sizeof(V));
     // Subtracting the bits of sqrt(1/2) makes the carry into the exponent happen at sqrt(1/2).
-    const I moved = bits - 0x3fe6a09e667f3bcdLL;
-    const I whole = moved >> 52;
-    const I mantissa = bits - (whole << 52);
+    const I whole = (I)(bits - 0x3fe6a09e667f3bcdu) >> 52;
+    const W mantissa = bits - ((W)whole << 52);
     __builtin_memcpy(&m, &mantissa, sizeof(V));
     if constexpr (IsVector<V>::value) {
-        const I small = whole + 0x4338000000000000LL;
+        const W small = (W)whole + 0x4338000000000000u;
         V shifted;
         __builtin_memcpy(&shifted, &small, sizeof(V));
         e = shifted - 6755399441055744.0;
@@ -197,10 +197,12 @@ struct LogScale {
 template <class V>
 CENOTE_INLINE inline V log_single(V v, const LogScale& by) {
     using I = typename Beside<V, int32_t>::type;
-    I bits;
+    using W = typename Beside<V, uint32_t>::type;
+    W bits;  // any, of totals that are not positive: their results are not used
     __builtin_memcpy(&bits, &v, sizeof(V));
-    bits -= 0x3f3504f3;  // sqrt(1/2)
-    const I mantissa = (bits & 0x7fffff) + 0x3f3504f3, whole = bits >> 23;
+    bits -= 0x3f3504f3u;  // sqrt(1/2)
+    const W mantissa = (bits & 0x7fffffu) + 0x3f3504f3u;
+    const I whole = (I)bits >> 23;
     V m;
     __builtin_memcpy(&m, &mantissa, sizeof(V));
     V e;

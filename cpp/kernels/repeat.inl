@@ -1,12 +1,12 @@
 // Transposes of sums over windows that tile: each element is in one window at most, whose value it gets, and zero
-// without one.
+// without one. Values are the caller's array, which need not be aligned.
 
 // Cells 2m - low and 2m - low + 1 along a row are those of value m; n cells from cell j0 on.
 template <class T>
 inline void repeat_row(T* out, const T* value, const Axis& a, int64_t j0, int64_t n, const Division<T>& by, bool past) {
     using V = typename Lane<T, kVectorBytes>::V;
     constexpr int wide = Lane<T, kVectorBytes>::count;
-    const auto one = [&](int64_t i) { out[i] = by(a.lengths[j0 + i] ? value[a.starts[j0 + i]] : T{0}); };
+    const auto one = [&](int64_t i) { out[i] = by(a.lengths[j0 + i] ? load<T>(value + a.starts[j0 + i]) : T{0}); };
     const int64_t shift = a.spread_low + j0, begin = (shift + 1) / 2, end = least(a.n, (shift + n) / 2);
     if (end - begin < wide) {
         for (int64_t i = 0; i < n; ++i) one(i);
@@ -32,7 +32,7 @@ void repeat_values(const Job& job, int64_t task, Arena*) {
     const Axis& a = job.axis[last];
     const Division<T> by = division<T>(job.finish == Finish::average ? job.divisor : 1.0);
     const T none = by(T{0});
-    const int64_t x_step = job.x_stride[last] / static_cast<int64_t>(sizeof(T)), y_step = job.y_stride[last];
+    const int64_t y_step = job.y_stride[last];
     constexpr int64_t size = sizeof(T);
     const bool past = job.past && b.lanes * size % kVectorBytes == 0 && at_vectors(job.y + b.y * size, y_step * size);
     const auto fill = [&](T* out, int64_t n) {
@@ -48,16 +48,17 @@ void repeat_values(const Job& job, int64_t task, Arena*) {
             seen &= job.axis[q].lengths[j] > 0;
             from += job.axis[q].starts[j] * job.x_stride[q];
         }
-        const T* value = reinterpret_cast<const T*>(from);
-        if (!rows_are_lanes(job))
-            return seen ? repeat_row(out, value, a, b.j0[last], b.count[last], by, job.past) : fill(out, b.count[last]);
+        if (!rows_are_lanes(job)) {
+            if (!seen) return fill(out, b.count[last]);
+            return repeat_row(out, reinterpret_cast<const T*>(from), a, b.j0[last], b.count[last], by, job.past);
+        }
         for (int64_t c = 0; c < b.count[last]; ++c, out += y_step) {
             const int64_t j = b.j0[last] + c;
             if (!seen || a.lengths[j] == 0) {
                 fill(out, b.lanes);
                 continue;
             }
-            const T* lanes = value + a.starts[j] * x_step;
+            const T* lanes = reinterpret_cast<const T*>(from + a.starts[j] * job.x_stride[last]);
             for_lanes<T>(b.lanes, [&](auto lane, int64_t i) CENOTE_INLINE {
                 store_or_past(out + i, by(load<typename decltype(lane)::V>(lanes + i)), past);
             });

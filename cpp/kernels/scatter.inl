@@ -2,7 +2,8 @@
 //
 // A task owns the cells of one plane, or a slab of rows of it, zeroes them as it comes to them and adds to them in
 // the windows' order, so that a sum does not depend on how the plane is cut. Small windows are gone over tap by tap
-// with whole vectors (add the value where the winner is this tap, zero elsewhere), large ones window by window.
+// with whole vectors (add the value where the winner is this tap, zero elsewhere), large ones window by window. Values
+// are the user's array, which need not be aligned.
 
 constexpr int64_t kTapByTap = 32;  // cells of a window up to which that is faster; level at about 40, float32
 
@@ -38,8 +39,9 @@ inline void add_where_2(T* to, const T* value, const Unsigned<T>* winner, int64_
         store(to + 2 * i + wide, load<V>(to + 2 * i + wide) + high);
     }
     for (; i < n; ++i) {
-        if (winner[i] == one) to[2 * i] += value[i];
-        if (winner[i] == other) to[2 * i + 1] += value[i];
+        const T v = load<T>(value + i);
+        if (winner[i] == one) to[2 * i] += v;
+        if (winner[i] == other) to[2 * i + 1] += v;
     }
 }
 
@@ -105,7 +107,7 @@ inline void scatter_row(const Scattering<T>& s, T* cells, const T* value, int64_
             for (int64_t j = all.begin; j < all.end; ++j) {
                 if (j == pair.both.begin) j = pair.both.end;
                 if (j < all.end && s.winners[j] == static_cast<Unsigned<T>>(id + tap * weight))
-                    cells[2 * j - a.low + tap] += value[j];
+                    cells[2 * j - a.low + tap] += load<T>(value + j);
             }
         };
         alone(pair.first, t);
@@ -236,7 +238,7 @@ void scatter_slab(const Job& job, int64_t task, Arena* arena) {
             const int64_t bytes = distance ? distance[offset] : decode(offset, tap);
             if (distance) tap = first_tap[offset];
             if (depth > 0 && (first + tap < s.begin || first + tap >= s.end)) continue;
-            *reinterpret_cast<T*>(row + along[i] + bytes) += value[i];
+            *reinterpret_cast<T*>(row + along[i] + bytes) += load<T>(value + i);
         }
     });
     zero_to(s.end);
