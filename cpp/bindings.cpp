@@ -21,6 +21,7 @@
 #include "pages.hpp"
 #include "parallel.hpp"
 #include "pool.hpp"
+#include "trace.hpp"
 #include "unlocked.hpp"
 
 namespace nb = nanobind;
@@ -127,8 +128,7 @@ struct Recipe {
             r.winners = winners->data();
             r.report = report_of(winners->itemsize());
         }
-        const Unlocked unlocked;
-        run(r);
+        call("pool", x, [&] { return algorithm_of(r); }, [&] { run(r); });
     }
 
     void run_with(nb::handle x, nb::handle y, nb::handle winners, nb::handle order) const {
@@ -247,11 +247,11 @@ void move_winners(const Axes& axes, nb::handle x, nb::handle y, nb::handle winne
     r.y = static_cast<char*>(values.data());
     r.winners = where.data();
     r.report = report_of(where.itemsize());
-    const Unlocked unlocked;
     if (backwards)
-        scatter(r, cells.bytes());
+        call(
+            "backward", cells, [&] { return scatter_algorithm(r, cells.bytes()); }, [&] { scatter(r, cells.bytes()); });
     else
-        gather(r);
+        call("forward", cells, [] { return "gather"; }, [&] { gather(r); });
 }
 
 void put_values(nb::handle out, nb::handle values, nb::handle index, int64_t planes) {
@@ -260,8 +260,9 @@ void put_values(nb::handle out, nb::handle values, nb::handle index, int64_t pla
     if (planes <= 0 || from.itemsize() != width || at.bytes() != items * 8 || items % planes || cells % planes)
         throw std::invalid_argument("values, indices and result do not agree");
     const int64_t per_plane = items / planes, plane_size = cells / planes;
-    const Unlocked unlocked;
-    put(to.data(), from.data(), at.data(), planes, per_plane, plane_size, width);
+    call(
+        "unpool", from, [] { return "scatter"; },
+        [&] { put(to.data(), from.data(), at.data(), planes, per_plane, plane_size, width); });
 }
 
 ConvArray conv_array(const Buffer& b, const std::vector<int64_t>& shape, int64_t width) {
@@ -370,6 +371,22 @@ NB_MODULE(_core, m) {
             set_conv_limits(bytes_per_tile, cells_per_thread);
         },
         nb::arg("bytes_per_tile"), nb::arg("cells_per_thread"), nb::arg("bytes_past_cache"));
+    m.def(
+        "trace",
+        [](nb::callable f) {
+            std::vector<std::string> names;
+            std::vector<std::string>* const before = std::exchange(traced_names, &names);
+            try {
+                f();
+            } catch (...) {
+                traced_names = before;
+                throw;
+            }
+            traced_names = before;
+            return names;
+        },
+        nb::arg("f"));
+    m.def("set_verbose", [](bool on) { verbose.store(on); }, nb::arg("on"));
     m.def("empty", &new_array, nb::arg("shape"), nb::arg("dtype"));
     m.def("kept_bytes", &kept_bytes);
     m.def("kept_limit", &kept_limit);

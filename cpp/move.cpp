@@ -104,35 +104,51 @@ void gather(const Request& request) {
                  job.work == DType::f32 ? gatherer<float>(job.report) : gatherer<double>(job.report), &g);
 }
 
-void scatter(const Request& request, int64_t bytes) {
-    std::pair<Job, TaskFn> planned;
-    Job& job = planned.first;
+namespace {
+
+// The job of a backward pass and its tasks; false: no window.
+bool lay_out_backward(const Request& request, int64_t bytes, Job& job, int& threads) {
     int64_t batch;
-    char* x = const_cast<char*>(request.x);
-    if (!lay_out(request, job, batch)) {  // no window
-        std::memset(x, 0, static_cast<size_t>(bytes));
-        return;
-    }
+    if (!lay_out(request, job, batch)) return false;
     job.scatters = true;
     job.past = goes_past_cache(0, bytes);
     job.direct = in_one_piece(job);
-    if (!job.direct) std::memset(x, 0, static_cast<size_t>(bytes));
     const Axis& outermost = job.axis[0];
-    const int threads = threads_for(bytes / size_of(job.work));
+    threads = threads_for(bytes / size_of(job.work));
     // Few planes are cut into slabs of rows. A row of windows is not cut itself, nor are listed windows.
     const bool cuts = (job.rank > 1 || job.lanes > 1) && !outermost.starts;
     const int64_t wanted = cuts ? most(1, ceil_div(4 * threads, batch)) : 1;
     job.tile[0] = most(1, threads == 1 ? outermost.n : most(ceil_div(outermost.n, wanted), 2 * outermost.k));
     if (!cuts) job.tile[0] = most(1, outermost.n);
     job.tiles[0] = most(1, ceil_div(outermost.n, job.tile[0]));
+    job.tasks = batch * job.tiles[0];
+    return true;
+}
+
+}  // namespace
+
+void scatter(const Request& request, int64_t bytes) {
+    std::pair<Job, TaskFn> planned;
+    Job& job = planned.first;
+    int threads = 1;
+    char* x = const_cast<char*>(request.x);
+    const bool windows = lay_out_backward(request, bytes, job, threads);
+    if (!windows || !job.direct) std::memset(x, 0, static_cast<size_t>(bytes));
+    if (!windows) return;
     planned.second = choose_backward(job).kernel;
     parallel_for(
-        batch * job.tiles[0], threads,
+        job.tasks, threads,
         [](const void* context, int64_t task, Arena* arena) {
             const auto& [job, kernel] = *static_cast<const std::pair<Job, TaskFn>*>(context);
             kernel(job, task, arena);
         },
         &planned);
+}
+
+const char* scatter_algorithm(const Request& request, int64_t bytes) {
+    Job job;
+    int threads = 1;
+    return lay_out_backward(request, bytes, job, threads) ? choose_backward(job).name : "empty";
 }
 
 namespace {

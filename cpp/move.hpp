@@ -11,6 +11,8 @@ void gather(const Request& request);
 
 // Backwards: x, of so many bytes in one piece, is zeroed and y added to the winners' cells.
 void scatter(const Request& request, int64_t bytes);
+// The name of the algorithm that it would take (registry.cpp).
+const char* scatter_algorithm(const Request& request, int64_t bytes);
 
 // out[plane, index[i]] = value[i] in order, for indices (int64) other than -1; items of `width` bytes. Throws
 // std::invalid_argument for an index that is outside of its plane.

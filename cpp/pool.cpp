@@ -207,15 +207,19 @@ int64_t work_of(const Job& job, int64_t batch) {
 namespace {
 
 // Few large windows cannot be shared out as windows. One axis is then pooled first, by all threads, and the others
-// after it, which is the order of the passes of a tile: the results are the same. False when it cannot be done.
-bool run_in_two_steps(const Request& r) {
+// after it, which is the order of the passes of a tile: the results are the same.
+bool has_two_steps(const Request& r) {
     if (r.rank < 2 || r.winners || r.omit || r.physical_padding || r.prepare != Prepare::none) return false;
-    int64_t window = 1;
     for (int w = 0; w < r.rank; ++w) {  // with counts that differ an average needs to know all axes
         const Axis& a = r.axis[w];
         if (a.starts || a.low > 0 || (a.o - 1) * a.s + (a.k - 1) * a.d >= a.n) return false;
-        window *= a.k;
     }
+    return true;
+}
+
+void run_in_two_steps(const Request& r) {
+    int64_t window = 1;
+    for (int w = 0; w < r.rank; ++w) window *= r.axis[w].k;
     Request one = r, rest = r;
     const int first = r.reduce == Reduce::sum ? 0 : r.rank - 1;
     one.rank = 1;
@@ -248,7 +252,6 @@ bool run_in_two_steps(const Request& r) {
     rest.x = between.get();
     run(one);
     run(rest);
-    return true;
 }
 
 }  // namespace
@@ -261,7 +264,7 @@ void run(const Request& r) {
     const int64_t cells = work_of(job, batch);
     const int threads = threads_for(cells);
     planned.second = choose_algorithm(job, batch, threads, cells).kernel;
-    if (job.tasks < threads && run_in_two_steps(r)) return;
+    if (job.tasks < threads && has_two_steps(r)) return run_in_two_steps(r);
     parallel_for(job.tasks, threads, &run_task, &planned);
 }
 
@@ -270,7 +273,9 @@ const char* algorithm_of(const Request& r) {
     int64_t batch;
     if (!lay_out(r, job, batch)) return "empty";
     const int64_t cells = work_of(job, batch);
-    return choose_algorithm(job, batch, threads_for(cells), cells).name;
+    const int threads = threads_for(cells);
+    const char* name = choose_algorithm(job, batch, threads, cells).name;
+    return job.tasks < threads && has_two_steps(r) ? "two_steps" : name;
 }
 
 }  // namespace cenote

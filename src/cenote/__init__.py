@@ -5,6 +5,7 @@ from .autodiff import grad, jvp, linearize, value_and_grad, vjp
 from .checking import check_grads
 from .convolution import conv, conv_transpose
 from .fold import pool, reducer
+from .kernels import which_kernel
 from .pooling import avg_pool, lp_pool, max_pool, min_pool, output_shape, smooth_max_pool, sum_pool
 from .runtime import get_num_threads, num_threads, set_num_threads, show_config
 from .tensor import Tensor
@@ -38,4 +39,5 @@ __all__ = [
     "sum_pool",
     "value_and_grad",
     "vjp",
+    "which_kernel",
 ]

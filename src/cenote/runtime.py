@@ -123,6 +123,7 @@ def start() -> None:
     """Read the environment, once, when the package is imported."""
     _core.set_num_threads(threads_from_environment())
     _core.set_kept_limit(kept_from_environment() << 20)
+    _core.set_verbose(os.environ.get("CENOTE_VERBOSE", "").strip() not in ("", "0"))
     level = os.environ.get("CENOTE_SIMD", "").strip().lower()
     if level and not _core.use_level(level):
         raise ImportError(f"CENOTE_SIMD={level!r}: this build on this CPU has {', '.join(_core.levels())}")
