@@ -161,8 +161,8 @@ class Memo {
     nb::object recall(nb::handle x, nb::handle given) const {
         if (Py_TYPE(x.ptr()) != reinterpret_cast<PyTypeObject*>(array_type_.ptr())) return nb::none();
         for (size_t i = kKept;;) {
-            Entry entry;  // a copy: making an array may run other code, which may learn
-            if (!find(given, i, entry)) return nb::none();
+            const Entry entry = find(given, i);  // a copy: making an array may run other code, which may learn
+            if (!entry.recipe) return nb::none();
             const Buffer from(x, false);
             if (!fits(*entry.recipe->axes, from) || x.attr("dtype").ptr() != entry.dtype.ptr()) continue;
             nb::object y = new_array(entry.out_shape, entry.out_dtype);
@@ -181,15 +181,12 @@ class Memo {
 
     // The last entry before number `i` that was given the same; `i` becomes its number. Comparing numbers and strings
     // runs no other code.
-    bool find(nb::handle given, size_t& i, Entry& found) const {
+    Entry find(nb::handle given, size_t& i) const {
         const nb::ft_lock_guard lock(mutex_);
         if (i > entries_.size()) i = entries_.size();
-        while (i-- > 0) {
-            if (!same(entries_[i].given.ptr(), given.ptr())) continue;
-            found = entries_[i];
-            return true;
-        }
-        return false;
+        while (i-- > 0)
+            if (same(entries_[i].given.ptr(), given.ptr())) return entries_[i];
+        return {};
     }
 
     static bool unchanging(PyObject* o) {

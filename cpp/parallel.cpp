@@ -105,29 +105,34 @@ int64_t coarse_time() {
 #endif
 }
 
-struct Polling {
-    void (*hook)() = nullptr;
-    int64_t at = 0;  // 0: nothing was run yet
+struct Polling : Poll {
+    int64_t at;  // 0: nothing was run yet; 1: one task, and small calls have no more: the clock is left alone
 
     void poll() {
         if (!hook) return;
-        const int64_t now = coarse_time();
         if (at == 0) {
+            at = 1;
+        } else if (const int64_t now = coarse_time(); at == 1) {
             at = now + kPollEvery;
         } else if (now >= at) {
-            hook();
+            hook(with);
             at = coarse_time() + kPollEvery;
         }
     }
 };
 
-thread_local Polling polling;
+thread_local Polling polling{};
 
 struct Stopped {};  // thrown by checkpoints of a job that has failed already
 
 }  // namespace
 
-void poll_with(void (*hook)()) { polling = {hook, 0}; }
+Poll poll_with(Poll poll) {
+    Polling& mine = polling;
+    const Poll before = mine;
+    mine = {poll, 0};
+    return before;
+}
 
 // ------------------------------------------------------------------------------------------------------ pool
 

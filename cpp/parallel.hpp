@@ -18,9 +18,14 @@ void set_num_threads(int n);
 using Body = void (*)(const void* context, int64_t task, Arena* arena);
 void parallel_for(int64_t tasks, int threads, Body run, const void* context);
 
-// From now on, until it is set to null, this thread calls `hook` every now and then while it runs or waits for tasks:
-// between them, and at their checkpoints. What the hook throws stops the job as an exception of a task does.
-void poll_with(void (*hook)());
+// What a thread calls every now and then while it runs or waits for tasks: between them, and at their checkpoints. What
+// the hook throws stops the job as an exception of a task does.
+struct Poll {
+    void (*hook)(void* with);  // null: nothing
+    void* with;
+};
+// For this thread, from now on; what it was before.
+Poll poll_with(Poll poll);
 
 // For tasks that may take longer than some 100 ms: throws when the job has failed elsewhere, and calls the hook.
 void checkpoint();

@@ -11,8 +11,6 @@
 #include <pthread.h>
 #endif
 
-#include "parallel.hpp"
-
 namespace nb = nanobind;
 
 namespace cenote {
@@ -20,7 +18,6 @@ namespace cenote {
 namespace {
 
 std::atomic<unsigned long> main_thread{0};
-thread_local Unlocked* innermost = nullptr;
 
 // A thread that asks for the GIL while Python ends never gets it. Up to Python 3.13 it is ended by pthread_exit, which
 // unwinds its stack: destructors here and in nanobind may not throw, so that would end the process by an abort. It is
@@ -46,21 +43,19 @@ void watch_interrupts() {
 // Signals are handled by the main thread only.
 Unlocked::Unlocked()
     : state_(PyEval_SaveThread()),
-      before_(innermost),
-      polls_(PyThread_get_thread_ident() == main_thread.load(std::memory_order_relaxed)) {
-    innermost = this;
-    if (polls_) poll_with(&Unlocked::poll);
+      polls_(PyThread_get_thread_ident() == main_thread.load(std::memory_order_relaxed)),
+      before_{} {
+    if (polls_) before_ = poll_with({&Unlocked::poll, this});
 }
 
 Unlocked::~Unlocked() {
-    if (polls_) poll_with(before_ ? &Unlocked::poll : nullptr);
-    innermost = before_;
+    if (polls_) poll_with(before_);
     lock_again(state_);
 }
 
 // Python's handlers of signals that have come, in the mode that they would see outside.
-void Unlocked::poll() {
-    Unlocked& call = *innermost;
+void Unlocked::poll(void* of) {
+    auto& call = *static_cast<Unlocked*>(of);
     call.mode_.leave();
     lock_again(call.state_);
     std::exception_ptr raised;

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include "float_mode.hpp"
+#include "parallel.hpp"
 
 namespace cenote {
 
@@ -18,11 +19,11 @@ class Unlocked {
     ~Unlocked();
 
  private:
-    static void poll();
+    static void poll(void* call);
 
     PyThreadState* state_;
-    Unlocked* before_;  // of a call that was interrupted by a handler which made this one
     bool polls_;
+    Poll before_;  // of a call that was interrupted by a handler which made this one
     FloatMode mode_;
 };
 

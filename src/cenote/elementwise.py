@@ -26,7 +26,7 @@ class Form(NamedTuple):
 
 
 def form_of(value: Value) -> Form:
-    held = np.asarray(data_of(value))
+    held = value if type(value) is np.ndarray else np.asarray(data_of(value))
     return Form(held.shape, held.dtype)
 
 

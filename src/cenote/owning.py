@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,18 @@ from .arrays import Array
 def references(values: list[Any], i: int) -> tuple[int, int]:
     """How many there are to an array in a list, and to the array that it is a view of."""
     base = values[i].base
-    return sys.getrefcount(values[i]), 0 if base is None else sys.getrefcount(base)
+    return count(values[i]), 0 if base is None else count(base)
 
 
+count: Callable[[object], int] = getattr(sys, "getrefcount", lambda _: 1 << 30)  # where nobody counts, all is shared
 # Of an array that is held by the list alone.
-ALONE = references([np.empty(1)[:]], 0) if hasattr(sys, "getrefcount") else (-1, -1)
+ALONE, BASE_ALONE = references([np.empty(1)[:]], 0) if hasattr(sys, "getrefcount") else (0, 0)
 
 
 def is_shared(values: list[Any], i: int, holders: int = 1) -> bool:
     """Whether more than ``holders`` hold the array, or another one its memory."""
-    to_it, to_base = references(values, i) if hasattr(sys, "getrefcount") else (0, 0)
-    return to_it >= ALONE[0] + holders or to_base > ALONE[1]
+    to_it, to_base = references(values, i)
+    return to_it >= ALONE + holders or to_base > BASE_ALONE
 
 
 def copied(x: Array) -> Array:
