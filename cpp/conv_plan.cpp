@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cpu.hpp"
+#include "pages.hpp"
 #include "parallel.hpp"
 
 namespace cenote {
@@ -231,7 +232,8 @@ Tile tile_at(const Plan& plan, int64_t index) {
 
 namespace {
 
-// The last large block is kept for the next call: fresh pages cost as much as filling them.
+// The last large block is kept for the next call: fresh pages cost as much as filling them. Still larger ones are kept
+// as results are.
 constexpr int64_t kLarge = 64 * 1024, kKept = 8 * 1024 * 1024;
 std::atomic<Memory::Header*> kept{nullptr};
 
@@ -242,12 +244,25 @@ Memory::Memory(int64_t bytes) {
     if (bytes >= kLarge) header_ = kept.exchange(nullptr);
     if (header_ && header_->bytes >= bytes) return;
     std::free(header_);
-    header_ = static_cast<Header*>(std::aligned_alloc(128, static_cast<size_t>(bytes + 128)));
+    void* pages = nullptr;
+    if (bytes > kKept) {
+        pages = take_pages(static_cast<size_t>(bytes + 256));
+        const auto address = (reinterpret_cast<uintptr_t>(pages) + 127) / 128 * 128;
+        header_ = pages ? reinterpret_cast<Header*>(address) : nullptr;
+    } else {
+        header_ = static_cast<Header*>(std::aligned_alloc(128, static_cast<size_t>(bytes + 128)));
+    }
     if (!header_) throw std::bad_alloc();
     header_->bytes = bytes;
+    header_->pages = pages;
 }
 
 void Memory::give_back() {
+    if (header_ && header_->pages) {
+        give_pages_back(header_->pages);
+        header_ = nullptr;
+        return;
+    }
     if (header_ && header_->bytes >= kLarge && header_->bytes <= kKept) header_ = kept.exchange(header_);
     std::free(header_);
     header_ = nullptr;
