@@ -14,6 +14,7 @@
 
 #include "arrays.hpp"
 #include "conv.hpp"
+#include "conv_calls.hpp"
 #include "cpu.hpp"
 #include "move.hpp"
 #include "pages.hpp"
@@ -360,6 +361,7 @@ NB_MODULE(_core, m) {
     m.def("move", &move_winners, nb::arg("axes"), nb::arg("x"), nb::arg("y"), nb::arg("winners"),
           nb::arg("order").none(), nb::arg("backwards"));
     m.def("put", &put_values, nb::arg("out"), nb::arg("values"), nb::arg("index"), nb::arg("planes"));
+    define_conv_calls(m);
     m.def("convolve", &conv, nb::arg("form"), nb::arg("x"), nb::arg("w"), nb::arg("y"), nb::arg("bias").none(),
           nb::arg("axes"), nb::arg("groups"), nb::arg("in_type"));
     m.def(

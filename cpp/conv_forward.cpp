@@ -11,7 +11,7 @@ namespace cenote {
 namespace {
 
 constexpr int64_t kFewPixels = 512;  // up to these weights are used so rarely that they are not packed beforehand
-constexpr int64_t kLatePanels = 4, kTapPanels = 2;
+constexpr int64_t kLatePanels = 4;
 constexpr int64_t kFewChannels = 4;
 constexpr int64_t kLongTiles = 4;
 constexpr int64_t kLookedAt = 256;  // results along a row that are looked at together
@@ -129,9 +129,10 @@ void choose_method(Forward& f, bool bundles) {
     f.pack_late =
         f.lanes == Lanes::channels && p.pixels <= kFewPixels && p.taps * p.reduce * p.out * p.width > conv_tile_bytes();
     f.by_taps = taps_pay(f);
-    const int64_t late = (f.by_taps ? kTapPanels : kLatePanels) * k.panel;
-    const int64_t panel = f.lanes != Lanes::channels ? 0 : f.pack_late ? least(p.out, late) : k.panel;
-    f.blocks = choose_blocks(p, copies, panel, f.steps);
+    if (!f.by_taps) {
+        const int64_t late = f.pack_late ? least(p.out, kLatePanels * k.panel) : k.panel;
+        f.blocks = choose_blocks(p, copies, f.lanes == Lanes::channels ? late : 0, f.steps);
+    }
     f.padded_out = f.lanes == Lanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
     f.lane_pitch = f.lanes == Lanes::groups ? ceil_div(copies, k.panel) * k.panel + k.panel : 0;
 }

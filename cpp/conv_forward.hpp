@@ -46,9 +46,10 @@ static inline int64_t packed_at(const Forward& f, const Block& b, int64_t group,
 // Lanes, blocks and layout of a direct sum. With bundles, what is not finite spreads from group to group.
 void choose_method(Forward& f, bool bundles);
 
-// Small planes of many channels: see conv_taps.cpp. Whether they are summed up tap by tap, and the source as tasks need
-// it for that.
-bool taps_pay(const Forward& f);
+// Small planes of many channels: see conv_taps.cpp. Whether they are summed up tap by tap, with the blocks for that,
+// and the source as tasks need it.
+constexpr int64_t kTapPanels = 2;  // of channels of the result, per task
+bool taps_pay(Forward& f);
 void copy_source(Forward& f, int threads);
 
 // Filters of 3 × 3 taps, or made of such pieces, without a stride, on many channels: see conv_winograd.cpp.

@@ -59,8 +59,8 @@ int64_t copied_pixel(const Plan& p) { return p.reduce + (p.reduce * p.width % kS
 
 }  // namespace
 
-bool taps_pay(const Forward& f) {
-    const Plan& p = f.plan;
+bool taps_pay(Forward& f) {
+    Plan& p = f.plan;
     if (!f.pack_late || p.groups != 1 || p.parts != 1 || !p.same) return false;
     int64_t cells = 1;
     for (const PlanAxis& a : p.axes) {
@@ -70,7 +70,13 @@ bool taps_pay(const Forward& f) {
         if (!whole) return false;
         cells *= a.n;
     }
-    return cells <= kMostCells * p.pixels;
+    if (cells > kMostCells * p.pixels) return false;
+    // Twice as many channels at a time as fit into a panel's share of the cache otherwise: there are no boxes.
+    f.blocks = choose_blocks(p, 0, least(p.out, kTapPanels * p.kernels->panel) / 2, f.steps);
+    bool whole = f.blocks[0].count >= least(p.reduce, kLeastChain);
+    for (const PlanAxis& a : p.axes) whole &= a.chunk >= a.k;
+    for (PlanAxis& a : p.axes) a.chunk = most(a.k, 1);
+    return whole;
 }
 
 void copy_source(Forward& f, int threads) {
