@@ -6,6 +6,10 @@ namespace cenote {
 
 namespace {
 
+// Two chains for the sums of a block: a result of F(2×2, 3×3) is made of those of 9 points, with all their errors.
+// Along a line it is 3 points, and of F(3×3, 2×2) they are as exact as direct sums.
+int64_t longest_chain(const Winograd& f, const PieceBlock& b) { return f.rows.m == 2 ? most(32, b.steps / 2) : 0; }
+
 // Elements from one point to the next: an odd number of cache lines, because all points of a tile are written and read
 // together, and a cache has few places for what is a power of two apart.
 int64_t apart(const Plan& p, int64_t elements) {
@@ -111,6 +115,7 @@ struct Task {
         call.rows = tiles;
         call.step = 1;
         call.add = add;
+        call.chain = longest_chain(f, b);
         for (int64_t point = 0; point < f.points(); ++point) {
             call.a = cells + point * apart(p, cell_tiles * b.per_tile()) * p.width;
             for (int64_t phase = 0; phase < f.phases(); ++phase) {

@@ -30,12 +30,13 @@ CENOTE_INLINE inline void flush_channels(const ChannelsCall& c, const Wide<T> (&
             }
         return;
     }
+    V first[N];
 #pragma GCC unroll 2
-    for (int n = 0; n < N; ++n) {
-        const V first = c.init ? load<V>(static_cast<const T*>(c.init) + n * L) : V{};
+    for (int n = 0; n < N; ++n) first[n] = c.init ? load<V>(static_cast<const T*>(c.init) + n * L) : V{};
 #pragma GCC unroll 16
-        for (int m = 0; m < M; ++m) store(out + out_at[m] + n * L, first + sum[m][n]);
-    }
+    for (int m = 0; m < M; ++m)  // row by row: the lines of a row are next to each other
+#pragma GCC unroll 2
+        for (int n = 0; n < N; ++n) store(out + out_at[m] + n * L, first[n] + sum[m][n]);
 }
 
 // M rows × N vectors of channels. Every loop over the sums is unrolled: GCC keeps them in memory otherwise.
@@ -60,14 +61,15 @@ CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row, T* out, cons
         fetch += M * c.share / c.shares;
     }
     bool add = c.add;
-    int64_t room = kChain;  // for products in the current chain
+    const int64_t chain = c.chain ? c.chain : kChain;
+    int64_t room = chain;  // for products in the current chain
     for (const Run *run = c.runs, *const runs_end = run + c.run_count; run != runs_end; ++run) {
         const T* b = static_cast<const T*>(c.b) + run->b * (N * L);
         int64_t at = run->a;
         const int64_t length = run->length;
         for (int64_t i = 0; i < length;) {
             if (room == 0) {
-                room = kChain;
+                room = chain;
                 flush_channels<T, M, N>(c, sum, out, out_at, add);
                 add = true;
 #pragma GCC unroll 16

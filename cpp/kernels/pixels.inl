@@ -14,6 +14,19 @@ inline void store_some(T* p, Wide<T> v, int n) {
     for (int i = 0; i < n; ++i) p[i] = all[i];
 }
 
+// A vector that was loaded for several products, in a register: GCC would load it again for each of them.
+template <class V>
+CENOTE_INLINE inline V in_register(V v) {
+#if defined(__AVX512F__)
+    asm("" : "+v"(v));
+#elif defined(__x86_64__)
+    asm("" : "+x"(v));
+#elif defined(__aarch64__)
+    asm("" : "+w"(v));
+#endif
+    return v;
+}
+
 // The sums of a chain (see gemm.inl) of M channels × N vectors to the results; `last` lanes of the last vector count.
 template <class T, int M, int N>
 CENOTE_INLINE inline void flush_pixels(const PixelsCall& c, const Wide<T> (&sum)[M][N], T* out, int last, bool add) {
@@ -39,7 +52,11 @@ template <class T, int M, int N>
 CENOTE_ONCE void pixels_block(const PixelsCall& c, int64_t row, int64_t lane) {
     using V = Wide<T>;
     constexpr int L = kLanes<T>;
-    V sum[M][N] = {};
+    V sum[M][N];
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
+        for (int n = 0; n < N; ++n) sum[m][n] = V{};
     T* const out = static_cast<T*>(c.out) + c.out_at[row] + lane;
     const int64_t left_over = c.lanes - lane - (N - 1) * L;
     const int last = left_over < L ? static_cast<int>(left_over) : L;
@@ -61,12 +78,13 @@ CENOTE_ONCE void pixels_block(const PixelsCall& c, int64_t row, int64_t lane) {
 #pragma GCC unroll 8
                     for (int n = 0; n < N; ++n) sum[m][n] = V{};
             }
-            const int64_t end = run.length - i < room ? run.length : i + room;
-            room -= end - i;
+            const int64_t count = run.length - i < room ? run.length - i : room;
+            room -= count;
+            i += count;
 #pragma GCC unroll 2
-            for (; i < end; ++i) {
+            for (int64_t k = 0; k < count; ++k) {
                 V right[N];
-                for (int n = 0; n < N; ++n) right[n] = load<V>(x + n * L);
+                for (int n = 0; n < N; ++n) right[n] = in_register(load<V>(x + n * L));
                 for (int m = 0; m < M; ++m) {
                     const V left = splat<V>(a[m]);
                     for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
@@ -91,14 +109,21 @@ CENOTE_ONCE void single_steps_block(const PixelsCall& c, int64_t row, int64_t la
     bool add = c.add;
     const Run *run = c.runs, *const end = run + c.run_count;
     do {
-        V sum[M][N] = {};
+        V sum[M][N];
+#pragma GCC unroll 8
+        for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
+            for (int n = 0; n < N; ++n) sum[m][n] = V{};
         for (const Run* const stop = end - run < kChain ? end : run + kChain; run != stop; ++run) {
             const T* const a = static_cast<const T*>(c.a) + run->a * M;
             const T* const x = base + run->b;
             V right[N];
-            for (int n = 0; n < N; ++n) right[n] = load<V>(x + n * L);
+#pragma GCC unroll 8
+            for (int n = 0; n < N; ++n) right[n] = in_register(load<V>(x + n * L));
+#pragma GCC unroll 8
             for (int m = 0; m < M; ++m) {
                 const V left = splat<V>(a[m]);
+#pragma GCC unroll 8
                 for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
             }
         }
