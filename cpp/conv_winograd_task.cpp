@@ -6,9 +6,11 @@ namespace cenote {
 
 namespace {
 
-// Two chains for the sums of a block: a result of F(2×2, 3×3) is made of those of 9 points, with all their errors.
-// Along a line it is 3 points, and of F(3×3, 2×2) they are as exact as direct sums.
-int64_t longest_chain(const Winograd& f, const PieceBlock& b) { return f.rows.m == 2 ? most(32, b.steps / 2) : 0; }
+// A result of F(2×2, 3×3) is made of the sums of 9 points, with all their errors: where a direct sum would be a few
+// chains, those of its points are shorter. With more steps, the blocks of the filter are chains as long as others.
+int64_t longest_chain(const Winograd& f, const PieceBlock& b) {
+    return f.rows.m == 2 && b.steps <= 64 ? most(16, b.steps / 2) : 0;
+}
 
 // Elements from one point to the next: an odd number of cache lines, because all points of a tile are written and read
 // together, and a cache has few places for what is a power of two apart.
