@@ -97,4 +97,13 @@ nb::object new_array(nb::handle shape, nb::handle dtype) {
     return make(ndim, sizes, dtype);
 }
 
+bool view_array(nb::handle array, ArrayView& view) {
+    if (!PyArray_CheckExact(array.ptr())) return false;
+    auto* a = reinterpret_cast<PyArrayObject*>(array.ptr());
+    view = {
+        static_cast<char*>(PyArray_DATA(a)),           PyArray_NDIM(a),          PyArray_DIMS(a), PyArray_STRIDES(a),
+        reinterpret_cast<PyObject*>(PyArray_DESCR(a)), PyArray_ISALIGNED(a) != 0};
+    return true;
+}
+
 }  // namespace cenote

@@ -11,4 +11,14 @@ void load_numpy();
 // np.empty(shape, dtype) of a tuple and a np.dtype. A large one is made in memory that is kept (pages.hpp).
 nanobind::object new_array(nanobind::handle shape, nanobind::handle dtype);
 
+// An array of NumPy's own type as it lies in memory; valid as long as the array is. False for anything else.
+struct ArrayView {
+    char* data;
+    int ndim;
+    const intptr_t *shape, *strides;  // strides in bytes
+    PyObject* dtype;                  // borrowed
+    bool aligned;
+};
+bool view_array(nanobind::handle array, ArrayView& view);
+
 }  // namespace cenote

@@ -16,7 +16,9 @@
 #include "arrays.hpp"
 #include "buffer.hpp"
 #include "conv.hpp"
+#include "conv_calls.hpp"
 #include "cpu.hpp"
+#include "immutable.hpp"
 #include "move.hpp"
 #include "pages.hpp"
 #include "parallel.hpp"
@@ -146,7 +148,7 @@ class Memo {
     explicit Memo(nb::object array_type) : array_type_(array_type) {}
 
     void learn(nb::handle x, nb::object given, nb::object recipe, nb::object out_shape, nb::object out_dtype) {
-        if (Py_TYPE(x.ptr()) != reinterpret_cast<PyTypeObject*>(array_type_.ptr()) || !unchanging(given.ptr())) return;
+        if (Py_TYPE(x.ptr()) != reinterpret_cast<PyTypeObject*>(array_type_.ptr()) || !is_immutable(given.ptr())) return;
         Entry entry{given, nb::borrow(x.attr("dtype")), recipe, nb::cast<const Recipe*>(recipe), out_shape, out_dtype};
         const nb::ft_lock_guard lock(mutex_);
         // The oldest one leaves with `entry`, after the lock: what is freed with it may run other code.
@@ -187,29 +189,6 @@ class Memo {
         while (i-- > 0)
             if (same(entries_[i].given.ptr(), given.ptr())) return entries_[i];
         return {};
-    }
-
-    static bool unchanging(PyObject* o) {
-        if (PyTuple_CheckExact(o)) {
-            for (Py_ssize_t i = 0; i < PyTuple_Size(o); ++i)
-                if (!unchanging(PyTuple_GetItem(o, i))) return false;
-            return true;
-        }
-        return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) ||
-               PyUnicode_CheckExact(o);
-    }
-
-    static bool same(PyObject* a, PyObject* b) {
-        if (a == b) return true;
-        if (Py_TYPE(a) != Py_TYPE(b)) return false;
-        if (PyTuple_CheckExact(a)) {
-            if (PyTuple_Size(a) != PyTuple_Size(b)) return false;
-            for (Py_ssize_t i = 0; i < PyTuple_Size(a); ++i)
-                if (!same(PyTuple_GetItem(a, i), PyTuple_GetItem(b, i))) return false;
-            return true;
-        }
-        if (!PyLong_CheckExact(a) && !PyFloat_CheckExact(a) && !PyUnicode_CheckExact(a)) return false;
-        return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
     }
 
     // Whether x has the shape that the axes were laid on, in C order.
@@ -359,6 +338,7 @@ NB_MODULE(_core, m) {
     m.def("move", &move_winners, nb::arg("axes"), nb::arg("x"), nb::arg("y"), nb::arg("winners"),
           nb::arg("order").none(), nb::arg("backwards"));
     m.def("put", &put_values, nb::arg("out"), nb::arg("values"), nb::arg("index"), nb::arg("planes"));
+    define_conv_calls(m);
     m.def("convolve", &conv, nb::arg("form"), nb::arg("x"), nb::arg("w"), nb::arg("y"), nb::arg("bias").none(),
           nb::arg("axes"), nb::arg("groups"), nb::arg("in_type"));
     m.def(

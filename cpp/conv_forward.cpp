@@ -128,8 +128,11 @@ void choose_method(Forward& f, bool bundles) {
     const int64_t copies = f.lanes == Lanes::groups ? p.groups * p.out : 1;
     f.pack_late =
         f.lanes == Lanes::channels && p.pixels <= kFewPixels && p.taps * p.reduce * p.out * p.width > conv_tile_bytes();
-    const int64_t panel = f.lanes != Lanes::channels ? 0 : f.pack_late ? least(p.out, kLatePanels * k.panel) : k.panel;
-    f.blocks = choose_blocks(p, copies, panel, f.steps);
+    f.by_taps = taps_pay(f);
+    if (!f.by_taps) {
+        const int64_t late = f.pack_late ? least(p.out, kLatePanels * k.panel) : k.panel;
+        f.blocks = choose_blocks(p, copies, f.lanes == Lanes::channels ? late : 0, f.steps);
+    }
     f.padded_out = f.lanes == Lanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
     f.lane_pitch = f.lanes == Lanes::groups ? ceil_div(copies, k.panel) * k.panel + k.panel : 0;
 }
@@ -157,6 +160,8 @@ bool run_directly(const Plan& plan, bool bundles) {
     const int64_t results = f.to_result ? 0 : p.out * copies * (alone ? 1 : f.group_range);
     if (alone && f.blocks.size() == 1 && reads_in_place(p))
         choose_row_tiles(p, copies, conv_tile_bytes(), wanted);
+    else if (f.by_taps)
+        choose_conv_tiles(p, 0, 0, conv_tile_bytes(), 1);
     else
         choose_conv_tiles(p, channels, results, conv_tile_bytes() * (goes_through(f) ? kLongTiles : 1),
                           f.pack_late ? 1 : ceil_div(wanted, f.group_ranges));
@@ -166,10 +171,11 @@ bool run_directly(const Plan& plan, bool bundles) {
     if (f.lanes == Lanes::channels && (f.pack_late || tiles * f.group_ranges < wanted)) {
         const int64_t panels = ceil_div(p.out, k.panel);
         f.range = ceil_div(panels, ceil_div(wanted, most(1, tiles * f.group_ranges))) * k.panel;
-        if (f.pack_late) f.range = least(f.range, kLatePanels * k.panel);
+        if (f.pack_late) f.range = least(f.range, (f.by_taps ? kTapPanels : kLatePanels) * k.panel);
         f.ranges = ceil_div(p.out, f.range);
     }
     pack_weights(f);
+    if (f.by_taps) copy_source(f, threads);
     parallel_for(tiles * f.group_ranges * f.ranges, threads, &run_task, &f);
     return p.bundle == 1 || results_are_finite(p, threads);
 }

@@ -21,7 +21,8 @@ struct Forward {
     int64_t group_range, group_ranges;  // groups per task
     bool to_result;                     // kernels write where the results belong
     bool pack_late;                     // each task packs the weights it needs
-    Memory weights, init;
+    bool by_taps;                       // one tap after the other, for its real windows: see conv_taps.cpp
+    Memory weights, init, copy;         // of the source
 };
 
 // Channels of the result that one call of a kernel makes, from `first` on.
@@ -44,6 +45,12 @@ static inline int64_t packed_at(const Forward& f, const Block& b, int64_t group,
 
 // Lanes, blocks and layout of a direct sum. With bundles, what is not finite spreads from group to group.
 void choose_method(Forward& f, bool bundles);
+
+// Small planes of many channels: see conv_taps.cpp. Whether they are summed up tap by tap, with the blocks for that,
+// and the source as tasks need it.
+constexpr int64_t kTapPanels = 2;  // of channels of the result, per task
+bool taps_pay(Forward& f);
+void copy_source(Forward& f, int threads);
 
 // Filters of 3 × 3 taps, or made of such pieces, without a stride, on many channels: see conv_winograd.cpp.
 bool winograd_pays(const Plan& p);
@@ -72,6 +79,11 @@ struct ForwardTask {
     std::vector<int64_t> from{}, to{};
     std::vector<size_t> phase{};
     std::vector<Span> u{};
+    struct TapRows {
+        int64_t index;  // among the packed taps
+        std::vector<int64_t> from, to;
+    };
+    std::vector<TapRows> tap_rows{};
 
     void run();
 
@@ -87,11 +99,36 @@ struct ForwardTask {
     const char* panels_of(const Block& b, int64_t group) const;
     int64_t place_of(const std::vector<int64_t>& at) const;
     void channels_phase(const Block& b, bool first);
+    void lay_taps();
+    void taps_block(const Block& b, bool first);
     void pixels_phase(const Block& b, bool first, int64_t before);
     void groups_phase(const Block& b, bool first, int64_t before);
     void groups_in_place(int64_t before);
     void store_phase(int64_t before);
     void store_rows();
 };
+
+// body(offset in the box, bytes in the result, windows) for the first pixel of each row along the last axis.
+template <class Body>
+void ForwardTask::for_rows(Body body) {
+    const int axes = static_cast<int>(p.axes.size());
+    std::vector<int64_t> at(axes);
+    for (int q = 0; q < axes; ++q) at[q] = u[q].begin;
+    for (;;) {
+        int64_t in = 0, to_bytes = 0;
+        for (int q = 0; q < axes; ++q) {
+            const PlanAxis& a = p.axes[q];
+            if (!box.sides.empty()) in += (at[q] - tile.u[q].begin) * box.sides[q].u_step;
+            to_bytes += (at[q] * a.out_step + a.phases[phase[q]].out_base) * a.out_stride;
+        }
+        body(in, to_bytes, at);
+        int q = axes - 2;
+        while (q >= 0 && ++at[q] == u[q].end) {
+            at[q] = u[q].begin;
+            --q;
+        }
+        if (q < 0) return;
+    }
+}
 
 }  // namespace cenote

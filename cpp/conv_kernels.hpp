@@ -25,7 +25,8 @@ struct ChannelsCall {
     const Run* runs;
     int64_t run_count, step;
     int lanes;
-    bool add;  // to what is in out, instead of init
+    bool add;       // to what is in out, instead of init
+    int64_t chain;  // the longest chain of products of one sum; 0 for the usual one
     // Elements from a row to one that comes later and is fetched meanwhile, if not 0: of each block of rows, the part
     // `share` of `shares`.
     int64_t ahead;

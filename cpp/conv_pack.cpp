@@ -14,6 +14,8 @@ int64_t panel_at(const Forward& f, int64_t first, int64_t end) {
 
 namespace {
 
+constexpr int64_t kHeld = 16 * 1024;  // bytes of a panel that are transposed at a time
+
 // The product with a complex number a + bi, of [re, im]: [a, b; -b, a].
 template <class T>
 void negate_imaginary(T* panel, int64_t rows, int64_t width, int64_t lanes) {
@@ -72,6 +74,23 @@ void pack_rows(const Forward& f, const Block& b, int64_t group, int64_t begin, i
     });
 }
 
+// All taps of all channels of a block next to each other: transposed a few channels at a time, along the rows of w as
+// far as they go in one piece, then put into the order of taps.
+void pack_whole(const Forward& f, const Block& b, const char* w, int64_t lanes, int64_t width, char* panel) {
+    const Plan& p = f.plan;
+    alignas(64) char held[kHeld];
+    const int64_t row = width * p.width, some = kHeld / (row * p.taps);
+    for (int64_t r = 0; r < b.count; r += some) {
+        const int64_t count = least(some, b.count - r);
+        p.kernels->load({p.part, const_cast<char*>(w) + r * p.w_reduce, p.part_bytes, p.w_out, held, width, 1,
+                         count * p.taps, lanes});
+        for (int64_t tap = 0; tap < p.taps; ++tap)
+            for (int64_t c = 0; c < count; ++c)
+                std::memcpy(panel + (tap * b.count + r + c) * row, held + (c * p.taps + tap) * row,
+                            static_cast<size_t>(lanes * p.width));
+    }
+}
+
 // All taps of a channel next to each other: it is a plane of taps and lanes, to be transposed.
 void pack_channels(const Forward& f, const Block& b, int64_t group, int64_t begin, int64_t end, char* to) {
     const Plan& p = f.plan;
@@ -83,6 +102,11 @@ void pack_channels(const Forward& f, const Block& b, int64_t group, int64_t begi
         const int64_t width = ceil_div(lanes, p.kernels->vector) * p.kernels->vector;
         char* const panel = to + (n - begin) * b.steps * p.width;
         if (width > lanes) std::memset(panel, 0, static_cast<size_t>(b.steps * width * p.width));
+        if (p.same && !back && p.w_reduce == p.taps * p.part_bytes && p.taps * width * p.width <= kHeld) {
+            pack_whole(f, b, first + b.first * p.w_reduce + n * p.w_out, lanes, width, panel);
+            n += lanes;
+            continue;
+        }
         for (int64_t r = 0; r < b.count; ++r) {
             const int64_t last = (back ? (p.taps - 1) * b.count : 0) + r, step = (back ? -width : width) * b.count;
             p.kernels->load({p.part, const_cast<char*>(first) + (b.first + r) * p.w_reduce + n * p.w_out, p.part_bytes,

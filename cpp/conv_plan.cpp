@@ -7,6 +7,7 @@
 
 #include "cpu.hpp"
 #include "limit.hpp"
+#include "pages.hpp"
 #include "parallel.hpp"
 
 namespace cenote {
@@ -233,7 +234,8 @@ Tile tile_at(const Plan& plan, int64_t index) {
 
 namespace {
 
-// The last large block is kept for the next call: fresh pages cost as much as filling them.
+// The last large block is kept for the next call: fresh pages cost as much as filling them. Still larger ones are kept
+// as results are.
 constexpr int64_t kLarge = 64 * 1024, kKept = 8 * 1024 * 1024;
 constexpr std::align_val_t kAligned{128};
 std::atomic<Memory::Header*> kept{nullptr};
@@ -245,11 +247,24 @@ Memory::Memory(int64_t bytes) {
     if (bytes >= kLarge) header_ = kept.exchange(nullptr);
     if (header_ && header_->bytes >= bytes) return;
     ::operator delete(std::exchange(header_, nullptr), kAligned);
-    header_ = static_cast<Header*>(::operator new(static_cast<size_t>(bytes + 128), kAligned));
+    void* pages = nullptr;
+    if (bytes > kKept) {
+        pages = take_pages(static_cast<size_t>(bytes + 256));
+        if (!pages) throw std::bad_alloc();
+        header_ = reinterpret_cast<Header*>((reinterpret_cast<uintptr_t>(pages) + 127) / 128 * 128);
+    } else {
+        header_ = static_cast<Header*>(::operator new(static_cast<size_t>(bytes + 128), kAligned));
+    }
     header_->bytes = bytes;
+    header_->pages = pages;
 }
 
 void Memory::give_back() {
+    if (header_ && header_->pages) {
+        give_pages_back(header_->pages);
+        header_ = nullptr;
+        return;
+    }
     if (header_ && header_->bytes >= kLarge && header_->bytes <= kKept) header_ = kept.exchange(header_);
     ::operator delete(header_, kAligned);
     header_ = nullptr;

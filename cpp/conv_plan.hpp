@@ -105,6 +105,7 @@ class Memory {
  public:
     struct Header {
         int64_t bytes;
+        void* pages;  // where they are kept, if they are many
     };
     Memory() = default;
     explicit Memory(int64_t bytes);

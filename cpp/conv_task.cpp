@@ -40,29 +40,6 @@ void ForwardTask::for_phases(Body body) {
     }
 }
 
-// body(offset in the box, bytes in the result, windows) for the first pixel of each row along the last axis.
-template <class Body>
-void ForwardTask::for_rows(Body body) {
-    const int axes = static_cast<int>(p.axes.size());
-    std::vector<int64_t> at(axes);
-    for (int q = 0; q < axes; ++q) at[q] = u[q].begin;
-    for (;;) {
-        int64_t in = 0, to_bytes = 0;
-        for (int q = 0; q < axes; ++q) {
-            const PlanAxis& a = p.axes[q];
-            if (!box.sides.empty()) in += (at[q] - tile.u[q].begin) * box.sides[q].u_step;
-            to_bytes += (at[q] * a.out_step + a.phases[phase[q]].out_base) * a.out_stride;
-        }
-        body(in, to_bytes, at);
-        int q = axes - 2;
-        while (q >= 0 && ++at[q] == u[q].end) {
-            at[q] = u[q].begin;
-            --q;
-        }
-        if (q < 0) return;
-    }
-}
-
 Span results_of(const Plan& p, const Tile& tile, size_t axis) {
     const PlanAxis& a = p.axes[axis];
     Span bases{a.phases[0].out_base, a.phases[0].out_base};
@@ -315,20 +292,11 @@ void ForwardTask::run() {
         // Planes of groups follow each other through the nearest cache, if one phase is all there is to do with them.
         bool one_by_one = f.lanes == Lanes::pixels && f.blocks.size() == 1 && count > 1;
         for (const PlanAxis& a : p.axes) one_by_one &= a.phases.size() == 1;
+        if (f.by_taps) lay_taps();
         for (size_t i = 0; i < f.blocks.size(); ++i) {
             if (i) checkpoint();
             const Block& b = f.blocks[i];
             tile.chunk = b.chunk;
-            const int64_t channels = alone || one_by_one ? b.count : b.count * count;
-            box = lay_box(p, tile, channels, lanes, f.layout, f.layout == Layout::pixel_major);
-            if (!box.direct && box.elements > space) {
-                space = box.elements;
-                memory = static_cast<char*>(arena_take(arena, (space + p.kernels->slack) * p.width));
-            }
-            if (one_by_one)
-                refill = memory;
-            else
-                fill_box(p, box, groups.begin, b.first, channels, f.layout, memory);
             if (f.pack_late) {
                 const int64_t each = (out.end - out.begin + p.kernels->panel) * b.steps;
                 if (each * count > packed_space) {
@@ -339,6 +307,20 @@ void ForwardTask::run() {
                 for (int64_t g = 0; g < count; ++g)
                     pack_block(f, b, groups.begin + g, out.begin, out.end, packed + g * each * p.width);
             }
+            if (f.by_taps) {
+                taps_block(b, i == 0);
+                continue;
+            }
+            const int64_t channels = alone || one_by_one ? b.count : b.count * count;
+            box = lay_box(p, tile, channels, lanes, f.layout, f.layout == Layout::pixel_major);
+            if (!box.direct && box.elements > space) {
+                space = box.elements;
+                memory = static_cast<char*>(arena_take(arena, (space + p.kernels->slack) * p.width));
+            }
+            if (one_by_one)
+                refill = memory;
+            else
+                fill_box(p, box, groups.begin, b.first, channels, f.layout, memory);
             const RunShape shape = f.lanes == Lanes::channels ? RunShape::channels
                                    : f.lanes == Lanes::pixels ? RunShape::pixels
                                                               : RunShape::lanes;

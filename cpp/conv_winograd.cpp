@@ -38,29 +38,52 @@ int64_t channels_at_a_time(const Plan& p) {
     return most(1, least(kFilterChannels, kFilterTaps / taps));
 }
 
-// The taps of the last two axes of a piece, of some channels of the source, as [channel][tap][lane].
-void bring_taps(const Winograd& f, const std::vector<int64_t>& piece, int64_t first, int64_t count, char* taps) {
+// Whether taps can be read where they are: as many channels of the result next to each other as there are lanes.
+bool taps_in_place(const Winograd& f) {
+    const Plan& p = f.p;
+    bool in_place = p.same && p.w_out == p.width && f.padded_out == p.out && p.w_reduce % p.width == 0 &&
+                    reinterpret_cast<uintptr_t>(p.w) % p.width == 0;
+    for (const PlanAxis& a : p.axes) in_place &= a.w_stride % p.width == 0;
+    return in_place;
+}
+
+// Channels of the result whose taps are brought in together. Where they lie far apart it is a panel of them, so that a
+// transpose stays in the nearest cache.
+int64_t lanes_at_a_time(const Winograd& f) {
+    return f.p.w_out == f.p.part_bytes && !taps_in_place(f) ? f.padded_out : least(f.p.kernels->panel, f.padded_out);
+}
+
+// The first tap of a piece, of a channel of the source.
+const char* piece_at(const Plan& p, const std::vector<int64_t>& piece, int64_t channel) {
+    const char* w = p.w + channel * p.w_reduce;
+    for (size_t q = 0; q + 2 < p.axes.size(); ++q) w += piece[q] * p.axes[q].w_stride;
+    return w;
+}
+
+// The taps of the last two axes of a piece, of some channels of the source, as [channel][tap][lane], for `wide` lanes
+// from `lane` on.
+void bring_taps(const Winograd& f, const std::vector<int64_t>& piece, int64_t first, int64_t count, int64_t lane,
+                int64_t wide, char* taps) {
     const Plan& p = f.p;
     const size_t axes = p.axes.size();
     const PlanAxis &outer = p.axes[axes - 2], &inner = p.axes[axes - 1];
-    const int64_t wide = f.padded_out, part = p.part_bytes, all = outer.k * inner.k;
-    if (wide > p.out) std::memset(taps, 0, static_cast<size_t>(all * count * wide * p.width));
-    char* w = const_cast<char*>(p.w) + first * p.w_reduce;
-    for (size_t q = 0; q + 2 < axes; ++q) w += piece[q] * p.axes[q].w_stride;
+    const int64_t part = p.part_bytes, all = outer.k * inner.k, lanes = least(wide, p.out - lane);
+    if (wide > lanes) std::memset(taps, 0, static_cast<size_t>(all * count * wide * p.width));
+    char* const w = const_cast<char*>(piece_at(p, piece, first)) + lane * p.w_out;
     const bool up = inner.w_stride == part && (outer.k == 1 || outer.w_stride == inner.k * part);
     const bool down = inner.w_stride == -part && (outer.k == 1 || outer.w_stride == -inner.k * part);
     if (up && p.w_reduce == all * part) {  // all of them next to each other
-        p.kernels->load({p.part, w, part, p.w_out, taps, wide, 1, all * count, p.out});
+        p.kernels->load({p.part, w, part, p.w_out, taps, wide, 1, all * count, lanes});
     } else if (up || down) {  // those of a channel
         const int64_t last = up ? 0 : all - 1;
         for (int64_t c = 0; c < count; ++c)
             p.kernels->load({p.part, w + c * p.w_reduce - last * part, part, p.w_out,
-                             taps + (all * c + last) * wide * p.width, up ? wide : -wide, 1, all, p.out});
+                             taps + (all * c + last) * wide * p.width, up ? wide : -wide, 1, all, lanes});
     } else {
         for (int64_t i = 0; i < outer.k; ++i)
             for (int64_t j = 0; j < inner.k; ++j)
                 p.kernels->load({p.part, w + i * outer.w_stride + j * inner.w_stride, p.w_reduce, p.w_out,
-                                 taps + (i * inner.k + j) * wide * p.width, all * wide, 1, count, p.out});
+                                 taps + (i * inner.k + j) * wide * p.width, all * wide, 1, count, lanes});
     }
 }
 
@@ -69,43 +92,53 @@ void transform_filter(const void* context, int64_t task, Arena* arena) {
     const auto& f = *static_cast<const Winograd*>(context);
     const Plan& p = f.p;
     const int64_t some = channels_at_a_time(p), chunks = ceil_div(p.reduce, some), piece = task / chunks;
-    const int64_t wide = f.padded_out, panel = p.kernels->panel, first = task % chunks * some;
-    const int64_t count = least(some, p.reduce - first), inner = p.axes.back().k;
-    const int64_t all = p.axes[p.axes.size() - 2].k * inner;
+    const bool in_place = taps_in_place(f);
+    const int64_t wide = lanes_at_a_time(f), panel = p.kernels->panel, first = task % chunks * some;
+    const PlanAxis &outer = p.axes[p.axes.size() - 2], &inner = p.axes.back();
+    const int64_t count = least(some, p.reduce - first), all = outer.k * inner.k;
+    const char* const w = piece_at(p, f.pieces[piece], 0);
     char* const taps = static_cast<char*>(arena_take(arena, (all * count + 1) * wide * p.width));
     char* const none = taps + all * count * wide * p.width;
     std::memset(none, 0, static_cast<size_t>(wide * p.width));
-    bring_taps(f, f.pieces[piece], first, count, taps);
     const int64_t high = f.rows.most_taps(), broad = f.columns.most_taps();
-    const void* at[9];
+    const char* at[9];
     WinogradFilter call{};
-    call.taps = at;
+    call.taps = reinterpret_cast<const void* const*>(at);
     call.m = static_cast<int>(f.columns.m);
     call.line = f.rows.m == 1;
-    const auto part_points = [&](const PieceBlock& b, int64_t c, int64_t row, int64_t column) {
+    const auto part_points = [&](const PieceBlock& b, int64_t c, int64_t row, int64_t column, int64_t lane) {
         const int64_t phase = row / f.rows.parts * f.columns.phases() + column / f.columns.parts;
         const int64_t part = row % f.rows.parts * f.columns.parts + column % f.columns.parts;
         const int64_t step = part * b.per_tile() + (piece - b.pieces.begin) * b.count() + c - b.channels.begin;
-        for (int64_t n = 0; n < wide; n += panel) {
+        const int64_t end = least(lane + wide, f.padded_out);
+        for (int64_t n = lane; n < end; n += panel) {
             for (int64_t i = 0; i < high; ++i) {
                 for (int64_t j = 0; j < broad; ++j) {
                     const int64_t down = f.rows.taps[row][i], right = f.columns.taps[column][j];
-                    const int64_t tap = ((c - first) * all + down * inner + right) * wide;
-                    at[i * broad + j] = (down < 0 || right < 0 ? none : taps + tap * p.width) + n * p.width;
+                    const char*& to = at[i * broad + j];
+                    if (down < 0 || right < 0)
+                        to = none;
+                    else if (in_place)
+                        to = w + c * p.w_reduce + down * outer.w_stride + right * inner.w_stride + n * p.w_out;
+                    else
+                        to = taps + (((c - first) * all + down * inner.k + right) * wide + n - lane) * p.width;
                 }
             }
-            call.lanes = least(panel, wide - n);
+            call.lanes = least(panel, end - n);
             call.points = f.weights.get() + (points_at(f, b, 0, phase, n) + step * call.lanes) * p.width;
-            call.point = b.steps * f.phases() * wide;
+            call.point = b.steps * f.phases() * f.padded_out;
             p.kernels->winograd_filter(call);
         }
     };
-    for (const PieceBlock& b : f.blocks) {
-        if (piece < b.pieces.begin || piece >= b.pieces.end) continue;
-        for (int64_t c = most(first, b.channels.begin); c < least(first + count, b.channels.end); ++c)
-            for (size_t row = 0; row < f.rows.taps.size(); ++row)
-                for (size_t column = 0; column < f.columns.taps.size(); ++column)
-                    part_points(b, c, static_cast<int64_t>(row), static_cast<int64_t>(column));
+    for (int64_t lane = 0; lane < f.padded_out; lane += wide) {
+        if (!in_place) bring_taps(f, f.pieces[piece], first, count, lane, wide, taps);
+        for (const PieceBlock& b : f.blocks) {
+            if (piece < b.pieces.begin || piece >= b.pieces.end) continue;
+            for (int64_t c = most(first, b.channels.begin); c < least(first + count, b.channels.end); ++c)
+                for (size_t row = 0; row < f.rows.taps.size(); ++row)
+                    for (size_t column = 0; column < f.columns.taps.size(); ++column)
+                        part_points(b, c, static_cast<int64_t>(row), static_cast<int64_t>(column), lane);
+        }
     }
 }
 
@@ -152,6 +185,13 @@ void share_out(Winograd& f, int64_t tiles) {
         f.columns.blocks = blocks;
         f.rows.blocks = ceil_div(f.rows.groups, high);
     }
+    // Small planes go together: the points of the filter are read once for all of them.
+    const int64_t plane = f.rows.groups * f.rows.d * f.columns.groups * f.columns.d;
+    const bool many =
+        f.points() * (f.blocks.back().start + f.blocks.back().steps) * f.phases() * f.padded_out * f.p.width >
+        kManyPoints;
+    f.planes = many && f.rows.blocks == 1 && f.columns.blocks == 1 ? most(1, least(f.outer, 2 * tiles / plane)) : 1;
+    f.batches = ceil_div(f.outer, f.planes);
 }
 
 // Taps from the first to the last one that a phase sees, none left out.
@@ -228,7 +268,7 @@ bool winograd_pays(const Plan& p) {
     // With several parts there are enough steps of fewer channels.
     if (p.reduce < (parts >= 4 && down > 1 ? kLeastChannels / 2 : kLeastChannels)) return false;
     // The filter has to be transformed: so many products must be saved for each point of it.
-    const double each = stored * p.reduce * p.out * p.width > kManyPoints ? kLeastSaved * 5 : kLeastSaved;
+    const double each = stored * p.reduce * p.out * p.width > kManyPoints ? kLeastSaved * 3 : kLeastSaved;
     if (windows * (taps - products) < each * static_cast<double>(stored)) return false;
     if (stored > parts * 16) return products * 9 <= taps * 5;  // phases
     // Along a line fewer products are saved, for as many points of cells and of results.
@@ -250,6 +290,7 @@ void run_winograd(Plan& plan) {
     f.direct.plan = std::move(plan);
     choose_method(f.direct, false);
     f.direct.pack_late = true;
+    f.direct.by_taps = false;
     const Plan& p = f.p;
     const ConvKernels& k = *p.kernels;
     f.rows = lay_tiles(p.axes[p.axes.size() - 2], down);
@@ -267,15 +308,15 @@ void run_winograd(Plan& plan) {
     const int threads = conv_threads(products);
     share_out(f, kBlockBytes / (f.points() * p.width * (f.blocks[0].per_tile() + f.range * f.phases())));
     // Where a result is not finite, all channels of its task are summed up directly.
-    const int64_t wanted = conv_tasks(products);
-    while (f.range > k.panel && f.outer * f.rows.blocks * f.columns.blocks * ceil_div(p.out, f.range) < wanted)
+    const int64_t wanted = conv_tasks(products) / (f.planes > 1 ? 2 : 1);
+    while (f.range > k.panel && f.batches * f.rows.blocks * f.columns.blocks * ceil_div(p.out, f.range) < wanted)
         f.range = ceil_div(f.range, 2 * k.panel) * k.panel;
     f.ranges = ceil_div(p.out, f.range);
 
     pack_weights(f.direct);
     f.weights = Memory((f.points() * pieces * f.parts() * p.reduce * f.phases() * f.padded_out + k.panel) * p.width);
     parallel_for(pieces * ceil_div(p.reduce, channels_at_a_time(p)), threads, &transform_filter, &f);
-    parallel_for(f.outer * f.rows.blocks * f.columns.blocks * f.ranges, threads, &run_winograd_task, &f);
+    parallel_for(f.batches * f.rows.blocks * f.columns.blocks * f.ranges, threads, &run_winograd_task, &f);
 }
 
 }  // namespace cenote

@@ -63,7 +63,8 @@ struct Winograd {
     std::vector<PieceBlock> blocks;
     int64_t range, ranges;  // channels of the result per task
     int64_t padded_out;
-    int64_t outer;  // positions of all axes but the last two
+    int64_t outer;            // positions of all axes but the last two
+    int64_t planes, batches;  // so many of these per task, where a plane has few tiles; so many tasks
     TileAxis rows, columns;
     Memory weights;
 

@@ -7,6 +7,12 @@ namespace cenote {
 
 namespace {
 
+// A result of F(2×2, 3×3) is made of the sums of 9 points, with all their errors: where a direct sum would be a few
+// chains, those of its points are shorter. With more steps, the blocks of the filter are chains as long as others.
+int64_t longest_chain(const Winograd& f, const PieceBlock& b) {
+    return f.rows.m == 2 && b.steps <= 64 ? most(16, b.steps / 2) : 0;
+}
+
 // Elements from one point to the next: an odd number of cache lines, because all points of a tile are written and read
 // together, and a cache has few places for what is a power of two apart.
 int64_t apart(const Plan& p, int64_t elements) {
@@ -18,18 +24,20 @@ struct Task {
     const Winograd& f;
     const Plan& p;
     Arena* arena;
-    Tile tile;
+    std::vector<Tile> planes;  // the same block of tiles of each
     Span out;
     std::vector<int64_t> rows, columns;            // first windows of tiles, from the first one of the block on
     std::vector<int64_t> cell_rows, cell_columns;  // the same for tiles of cells
     char *cells = nullptr, *results = nullptr;
     size_t axes = p.axes.size();
-    int64_t tiles = static_cast<int64_t>(rows.size() * columns.size());
-    int64_t cell_tiles = static_cast<int64_t>(cell_rows.size() * cell_columns.size());
+    int64_t plane_tiles = static_cast<int64_t>(rows.size() * columns.size());
+    int64_t plane_cells = static_cast<int64_t>(cell_rows.size() * cell_columns.size());
+    int64_t tiles = plane_tiles * static_cast<int64_t>(planes.size());
+    int64_t cell_tiles = plane_cells * static_cast<int64_t>(planes.size());
     int64_t range = out.end - out.begin, wide = range * f.phases();
 
     // The tile that a box is laid for: all cells of all parts with one tap of the other axes.
-    Tile seen(const std::vector<int64_t>& piece) const {
+    Tile seen(const Tile& tile, const std::vector<int64_t>& piece) const {
         Tile all = tile;
         for (size_t q = 0; q < axes - 2; ++q) all.chunk[q] = {piece[q], piece[q] + 1};
         for (size_t q = axes - 2; q < axes; ++q) {
@@ -44,29 +52,35 @@ struct Task {
     // Points of cells.
     void bring_in(const PieceBlock& b, char* memory) {
         const int64_t count = b.count(), per_tile = b.per_tile();
+        for (size_t plane = 0; plane < planes.size(); ++plane)
+            for (int64_t i = b.pieces.begin; i < b.pieces.end; ++i)
+                bring_piece(
+                    b, planes[plane], i, memory,
+                    cells + (static_cast<int64_t>(plane) * plane_cells * per_tile + (i - b.pieces.begin) * count) *
+                                p.width);
+    }
+    void bring_piece(const PieceBlock& b, const Tile& tile, int64_t piece, char* memory, char* to) {
+        const int64_t count = b.count(), per_tile = b.per_tile();
         const auto across = static_cast<int64_t>(cell_columns.size());
-        for (int64_t i = b.pieces.begin; i < b.pieces.end; ++i) {
-            Box box = lay_box(p, seen(f.pieces[i]), count, 1, Layout::pixel_major, true);
-            fill_box(p, box, 0, b.channels.begin, count, Layout::pixel_major, memory);
-            const int64_t row = box.sides[axes - 2].u_step, column = box.sides[axes - 1].u_step;
-            char* to = cells + (i - b.pieces.begin) * count * p.width;
-            WinogradCells call{};
-            call.row = f.rows.d * row;
-            call.column = f.columns.d * column;
-            call.point = apart(p, cell_tiles * per_tile);
-            call.lanes = count;
-            call.next_points = per_tile;
-            call.line = f.rows.m == 1;
-            // Tiles of a group are one cell apart; a group of one tile goes on with the next group.
-            call.tiles = f.columns.d == 1 ? across : f.columns.d;
-            call.next = (f.columns.d == 1 ? f.columns.m : 1) * column;
-            for (const int64_t u : cell_rows) {
-                for (int64_t v = 0; v < across; v += call.tiles) {
-                    call.x = box.data + (u * row + cell_columns[v] * column) * p.width;
-                    call.points = to;
-                    p.kernels->winograd_cells(call);
-                    to += call.tiles * per_tile * p.width;
-                }
+        Box box = lay_box(p, seen(tile, f.pieces[piece]), count, 1, Layout::pixel_major, true);
+        fill_box(p, box, 0, b.channels.begin, count, Layout::pixel_major, memory);
+        const int64_t row = box.sides[axes - 2].u_step, column = box.sides[axes - 1].u_step;
+        WinogradCells call{};
+        call.row = f.rows.d * row;
+        call.column = f.columns.d * column;
+        call.point = apart(p, cell_tiles * per_tile);
+        call.lanes = count;
+        call.next_points = per_tile;
+        call.line = f.rows.m == 1;
+        // Tiles of a group are one cell apart; a group of one tile goes on with the next group.
+        call.tiles = f.columns.d == 1 ? across : f.columns.d;
+        call.next = (f.columns.d == 1 ? f.columns.m : 1) * column;
+        for (const int64_t u : cell_rows) {
+            for (int64_t v = 0; v < across; v += call.tiles) {
+                call.x = box.data + (u * row + cell_columns[v] * column) * p.width;
+                call.points = to;
+                p.kernels->winograd_cells(call);
+                to += call.tiles * per_tile * p.width;
             }
         }
     }
@@ -88,11 +102,13 @@ struct Task {
     void multiply(const PieceBlock& b, bool add) {
         std::vector<int64_t> from, to, across;
         for (const int64_t v : columns) across.push_back(f.columns.cell_index(v) * b.per_tile());
-        for (const int64_t u : rows) {
-            const int64_t row = f.rows.cell_index(u) * static_cast<int64_t>(cell_columns.size()) * b.per_tile();
-            for (const int64_t column : across) {
-                from.push_back(row + column);
-                to.push_back(static_cast<int64_t>(to.size()) * wide);
+        for (int64_t cell = 0; cell < cell_tiles; cell += plane_cells) {
+            for (const int64_t u : rows) {
+                const int64_t row = cell + f.rows.cell_index(u) * static_cast<int64_t>(cell_columns.size());
+                for (const int64_t column : across) {
+                    from.push_back(row * b.per_tile() + column);
+                    to.push_back(static_cast<int64_t>(to.size()) * wide);
+                }
             }
         }
         std::vector<Run> runs;
@@ -102,6 +118,7 @@ struct Task {
         call.rows = tiles;
         call.step = 1;
         call.add = add;
+        call.chain = longest_chain(f, b);
         for (int64_t point = 0; point < f.points(); ++point) {
             call.a = cells + point * apart(p, cell_tiles * b.per_tile()) * p.width;
             for (int64_t phase = 0; phase < f.phases(); ++phase) {
@@ -124,13 +141,14 @@ struct Task {
         const int64_t begin = least(t.m, most(0, ceil_div(all.begin - first, t.d)));
         return {begin, most(begin, least(t.m, ceil_div(all.end - first, t.d)))};
     }
-    Span windows_of(size_t axis, size_t phase) const {
+    Span windows_of(const Tile& tile, size_t axis, size_t phase) const {
         const Span all = p.axes[axis].phases[phase].u, here = tile.u[axis];
         return {most(all.begin, here.begin), least(all.end, here.end)};
     }
 
-    // Results of all tiles, where they belong or first to `scratch`; false if one of them is not finite.
-    bool give_out(char* scratch) {
+    // Results of the tiles of a plane, where they belong or first to `scratch`; false if one of them is not finite.
+    bool give_out(size_t plane, char* scratch) {
+        const Tile& tile = planes[plane];
         const PlanAxis &outer = p.axes[axes - 2], &inner = p.axes[axes - 1];
         const Span high = results_of(p, tile, axes - 2), broad = results_of(p, tile, axes - 1);
         const int64_t across = broad.end - broad.begin;
@@ -154,8 +172,8 @@ struct Task {
         for (int64_t phase = 0; phase < f.phases(); ++phase) {
             const auto down = static_cast<size_t>(phase / f.columns.phases());
             const auto right = static_cast<size_t>(phase % f.columns.phases());
-            const Span vertical = windows_of(axes - 2, down), level = windows_of(axes - 1, right);
-            const char* points = results + phase * range * p.width;
+            const Span vertical = windows_of(tile, axes - 2, down), level = windows_of(tile, axes - 1, right);
+            const char* points = results + (static_cast<int64_t>(plane) * plane_tiles * wide + phase * range) * p.width;
             std::vector<Span> some;
             for (const int64_t v : columns) some.push_back(wanted(f.columns, tile.u[axes - 1].begin + v, level));
             for (const int64_t u : rows) {
@@ -197,34 +215,40 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
     const int axes = static_cast<int>(p.axes.size());
     const int64_t range = index % f.ranges, column = index / f.ranges % f.columns.blocks;
     const int64_t row = index / f.ranges / f.columns.blocks % f.rows.blocks;
-    int64_t outer = index / f.ranges / f.columns.blocks / f.rows.blocks;
+    const int64_t batch = index / f.ranges / f.columns.blocks / f.rows.blocks;
+    Tile tile;
+    tile.u.resize(axes);
+    for (const PlanAxis& a : p.axes) tile.chunk.push_back({0, a.k});
+    const auto place = [&](int q, Span windows) {
+        const Span u = p.axes[q].u;
+        tile.u[q] = {u.begin + windows.begin, least(u.begin + windows.end, u.end)};
+    };
+    place(axes - 2, f.rows.windows(row));
+    place(axes - 1, f.columns.windows(column));
+    std::vector<Tile> planes;
+    for (int64_t each = f.outer * batch / f.batches; each < f.outer * (batch + 1) / f.batches; ++each) {
+        int64_t outer = each;
+        for (int q = axes - 3; q >= 0; --q) {
+            const int64_t size = p.axes[q].u.end - p.axes[q].u.begin, at = p.axes[q].u.begin + outer % size;
+            tile.u[q] = {at, at + 1};
+            outer /= size;
+        }
+        planes.push_back(tile);
+    }
     Task task{f,
               p,
               arena,
-              {},
+              std::move(planes),
               {range * f.range, least((range + 1) * f.range, p.out)},
               f.rows.starts(row),
               f.columns.starts(column),
               f.rows.cell_starts(row),
               f.columns.cell_starts(column)};
-    task.tile.u.resize(axes);
-    for (const PlanAxis& a : p.axes) task.tile.chunk.push_back({0, a.k});
-    for (int q = axes - 3; q >= 0; --q) {
-        const int64_t size = p.axes[q].u.end - p.axes[q].u.begin, at = p.axes[q].u.begin + outer % size;
-        task.tile.u[q] = {at, at + 1};
-        outer /= size;
-    }
-    const auto place = [&](int q, Span windows) {
-        const Span u = p.axes[q].u;
-        task.tile.u[q] = {u.begin + windows.begin, least(u.begin + windows.end, u.end)};
-    };
-    place(axes - 2, f.rows.windows(row));
-    place(axes - 1, f.columns.windows(column));
 
     int64_t per_tile = 0, cells = 0;
     for (const PieceBlock& b : f.blocks) {
         per_tile = most(per_tile, b.per_tile());
-        const Tile seen = task.seen(f.pieces[b.pieces.begin]);
+        const Tile seen = task.seen(tile, f.pieces[b.pieces.begin]);
         cells = most(cells, lay_box(p, seen, b.count(), 1, Layout::pixel_major, false).elements);
     }
     char* const memory = static_cast<char*>(arena_take(arena, (cells + p.kernels->slack) * p.width));
@@ -239,12 +263,13 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
     if (!f.direct.to_result) {
         int64_t pixels = task.range;
         for (size_t q = 0; q < p.axes.size(); ++q) {
-            const Span all = results_of(p, task.tile, q);
+            const Span all = results_of(p, tile, q);
             pixels *= all.end - all.begin;
         }
         scratch = static_cast<char*>(arena_take(arena, pixels * p.width));
     }
-    if (!task.give_out(scratch)) ForwardTask{f.direct, p, arena, task.tile, {0, 1}, task.out}.run();
+    for (size_t plane = 0; plane < task.planes.size(); ++plane)
+        if (!task.give_out(plane, scratch)) ForwardTask{f.direct, p, arena, task.planes[plane], {0, 1}, task.out}.run();
 }
 
 }  // namespace cenote

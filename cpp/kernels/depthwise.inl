@@ -179,7 +179,7 @@ void lanes(const LanesCall& c) {
     if (pixel < c.pixels) lanes_pixels<T, 1>(c, pixel);
 }
 
-// R runs × N vectors of sums, over some pixels of all rows.
+// R runs × N vectors of sums, over some pixels of all rows: a short chain from zero, which is added to w.
 template <class T, class V, int R, int N>
 CENOTE_ONCE void lanes_filter_block(const LanesFilterCall& c, int64_t run, int64_t lane, int64_t from, int64_t to) {
     constexpr int L = static_cast<int>(sizeof(V) / sizeof(T));
@@ -190,7 +190,7 @@ CENOTE_ONCE void lanes_filter_block(const LanesFilterCall& c, int64_t run, int64
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
-        for (int n = 0; n < N; ++n) sum[r][n] = load<V>(w + c.runs[run + r].b + n * L);
+        for (int n = 0; n < N; ++n) sum[r][n] = V{};
         x[r] = static_cast<const T*>(c.x) + c.runs[run + r].a + lane;
     }
     const T* y = static_cast<const T*>(c.y) + lane + from * y_step;
@@ -215,7 +215,10 @@ CENOTE_ONCE void lanes_filter_block(const LanesFilterCall& c, int64_t run, int64
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 2
-        for (int n = 0; n < N; ++n) store(w + c.runs[run + r].b + n * L, sum[r][n]);
+        for (int n = 0; n < N; ++n) {
+            T* const p = w + c.runs[run + r].b + n * L;
+            store(p, load<V>(p) + sum[r][n]);
+        }
 }
 
 template <class T, class V, int R, int N>
@@ -236,7 +239,7 @@ inline void sliding_filter_block(const LanesFilterCall& c, int64_t run, int64_t 
     const T* x[R];
     T* const w = static_cast<T*>(c.w) + lane;
     for (int r = 0; r < R; ++r) {
-        for (int k = 0; k < K; ++k) sum[r][k] = load<V>(w + c.runs[run + r * K + k].b);
+        for (int k = 0; k < K; ++k) sum[r][k] = V{};
         x[r] = static_cast<const T*>(c.x) + c.runs[run + r * K].a + lane + from * c.x_step;
     }
     const T* y = static_cast<const T*>(c.y) + lane + from * c.y_step;
@@ -271,7 +274,10 @@ inline void sliding_filter_block(const LanesFilterCall& c, int64_t run, int64_t 
         column(last, K);
     }
     for (int r = 0; r < R; ++r)
-        for (int k = 0; k < K; ++k) store(w + c.runs[run + r * K + k].b, sum[r][k]);
+        for (int k = 0; k < K; ++k) {
+            T* const p = w + c.runs[run + r * K + k].b;
+            store(p, load<V>(p) + sum[r][k]);
+        }
 }
 
 // Some runs of one vector, or a few vectors, of lanes.

@@ -9,28 +9,49 @@ using Wide = typename Lane<T, kVectorBytes>::V;
 template <class T>
 constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 
+// The longest chain of products that one sum is made of. Longer contractions are added up in blocks of so many, each of
+// which starts from zero in the registers and is added to the results: the rounding error of a chain grows with its
+// length. Where blocks end depends on the runs alone, never on rows, lanes or threads.
+constexpr int64_t kChain = 128;
+
+// The sums of a chain to the results: added to what is there, or the first ones, with `init`.
+template <class T, int M, int N>
+CENOTE_INLINE inline void flush_channels(const ChannelsCall& c, const Wide<T> (&sum)[M][N], T* out,
+                                         const int64_t* out_at, bool add) {
+    using V = Wide<T>;
+    constexpr int L = kLanes<T>;
+    if (add) {
+#pragma GCC unroll 16
+        for (int m = 0; m < M; ++m)
+#pragma GCC unroll 2
+            for (int n = 0; n < N; ++n) {
+                T* const p = out + out_at[m] + n * L;
+                store(p, load<V>(p) + sum[m][n]);
+            }
+        return;
+    }
+    V first[N];
+#pragma GCC unroll 2
+    for (int n = 0; n < N; ++n) first[n] = c.init ? load<V>(static_cast<const T*>(c.init) + n * L) : V{};
+#pragma GCC unroll 16
+    for (int m = 0; m < M; ++m)  // row by row: the lines of a row are next to each other
+#pragma GCC unroll 2
+        for (int n = 0; n < N; ++n) store(out + out_at[m] + n * L, first[n] + sum[m][n]);
+}
+
 // M rows × N vectors of channels. Every loop over the sums is unrolled: GCC keeps them in memory otherwise.
 template <class T, int M, int N, bool Unit, bool Ahead>
 CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row, T* out, const int64_t* out_at) {
     using V = Wide<T>;
     constexpr int L = kLanes<T>;
     V sum[M][N];
-    if (c.add) {
-#pragma GCC unroll 16
-        for (int m = 0; m < M; ++m)
-#pragma GCC unroll 2
-            for (int n = 0; n < N; ++n) sum[m][n] = load<V>(out + out_at[m] + n * L);
-    } else {
-#pragma GCC unroll 2
-        for (int n = 0; n < N; ++n) {
-            const V first = c.init ? load<V>(static_cast<const T*>(c.init) + n * L) : V{};
-#pragma GCC unroll 16
-            for (int m = 0; m < M; ++m) sum[m][n] = first;
-        }
-    }
     const T* base[M];
 #pragma GCC unroll 16
-    for (int m = 0; m < M; ++m) base[m] = static_cast<const T*>(c.a) + c.a_at[row + m];
+    for (int m = 0; m < M; ++m) {
+        base[m] = static_cast<const T*>(c.a) + c.a_at[row + m];
+#pragma GCC unroll 2
+        for (int n = 0; n < N; ++n) sum[m][n] = V{};
+    }
     const int64_t step = Unit ? 1 : c.step;
     [[maybe_unused]] constexpr int64_t line = 64 / sizeof(T);
     // Rows that come later, a few with each call for the same rows: nobody else knows that they come.
@@ -39,36 +60,46 @@ CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row, T* out, cons
         fetch_end += M * (c.share + 1) / c.shares;
         fetch += M * c.share / c.shares;
     }
+    bool add = c.add;
+    const int64_t chain = c.chain ? c.chain : kChain;
+    int64_t room = chain;  // for products in the current chain
     for (const Run *run = c.runs, *const runs_end = run + c.run_count; run != runs_end; ++run) {
         const T* b = static_cast<const T*>(c.b) + run->b * (N * L);
         int64_t at = run->a;
         const int64_t length = run->length;
         for (int64_t i = 0; i < length;) {
-            int64_t end = length;
+            if (room == 0) {
+                room = chain;
+                flush_channels<T, M, N>(c, sum, out, out_at, add);
+                add = true;
+#pragma GCC unroll 16
+                for (int m = 0; m < M; ++m)
+#pragma GCC unroll 2
+                    for (int n = 0; n < N; ++n) sum[m][n] = V{};
+            }
+            int64_t end = length - i < room ? length : i + room;
             if constexpr (Ahead) {
                 for (const int64_t* each = fetch; each != fetch_end; ++each)
                     __builtin_prefetch(static_cast<const T*>(c.a) + *each + at + c.ahead, 0, 2);
                 end = i + line < end ? i + line : end;
             }
+            room -= end - i;
             for (; i < end; ++i) {
                 V right[N];
 #pragma GCC unroll 2
                 for (int n = 0; n < N; ++n) right[n] = load<V>(b + n * L);
 #pragma GCC unroll 16
                 for (int m = 0; m < M; ++m) {
-                    const V left = splat<V>(base[m][at]);
+                    const V factor = splat<V>(base[m][at]);
 #pragma GCC unroll 2
-                    for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
+                    for (int n = 0; n < N; ++n) sum[m][n] += factor * right[n];
                 }
                 b += N * L;
                 at += step;
             }
         }
     }
-#pragma GCC unroll 16
-    for (int m = 0; m < M; ++m)
-#pragma GCC unroll 2
-        for (int n = 0; n < N; ++n) store(out + out_at[m] + n * L, sum[m][n]);
+    flush_channels<T, M, N>(c, sum, out, out_at, add);
 }
 
 template <class T, int N, bool Unit, int M>

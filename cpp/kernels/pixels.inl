@@ -14,51 +14,87 @@ inline void store_some(T* p, Wide<T> v, int n) {
     for (int i = 0; i < n; ++i) p[i] = all[i];
 }
 
+// A vector that was loaded for several products, in a register: GCC would load it again for each of them.
+template <class V>
+CENOTE_INLINE inline V in_register(V v) {
+#if defined(__AVX512F__)
+    asm("" : "+v"(v));
+#elif defined(__x86_64__)
+    asm("" : "+x"(v));
+#elif defined(__aarch64__)
+    asm("" : "+w"(v));
+#endif
+    return v;
+}
+
+// The sums of a chain (see gemm.inl) of M channels × N vectors to the results; `last` lanes of the last vector count.
+template <class T, int M, int N>
+CENOTE_INLINE inline void flush_pixels(const PixelsCall& c, const Wide<T> (&sum)[M][N], T* out, int last, bool add) {
+    using V = Wide<T>;
+    constexpr int L = kLanes<T>;
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m) {
+        T* const row = out + m * c.out_stride;
+        const V first = c.init && !add ? splat<V>(static_cast<const T*>(c.init)[m]) : V{};
+#pragma GCC unroll 8
+        for (int n = 0; n < N; ++n) {
+            T* const p = row + n * L;
+            if (n < N - 1 || last == L)
+                store(p, (add ? load<V>(p) : first) + sum[m][n]);
+            else
+                store_some(p, (add ? load_some(p, last) : first) + sum[m][n], last);
+        }
+    }
+}
+
 // M channels × N vectors of pixels.
 template <class T, int M, int N>
 CENOTE_ONCE void pixels_block(const PixelsCall& c, int64_t row, int64_t lane) {
     using V = Wide<T>;
     constexpr int L = kLanes<T>;
     V sum[M][N];
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
+        for (int n = 0; n < N; ++n) sum[m][n] = V{};
     T* const out = static_cast<T*>(c.out) + c.out_at[row] + lane;
     const int64_t left_over = c.lanes - lane - (N - 1) * L;
     const int last = left_over < L ? static_cast<int>(left_over) : L;
-    for (int m = 0; m < M; ++m) {
-        if (c.add) {
-            const T* p = out + m * c.out_stride;
-            for (int n = 0; n < N - 1; ++n) sum[m][n] = load<V>(p + n * L);
-            sum[m][N - 1] = last == L ? load<V>(p + (N - 1) * L) : load_some(p + (N - 1) * L, last);
-        } else {
-            const V first = c.init ? splat<V>(static_cast<const T*>(c.init)[m]) : V{};
-            for (int n = 0; n < N; ++n) sum[m][n] = first;
-        }
-    }
     const T* const base = static_cast<const T*>(c.x) + c.x_at[row] + lane;
     const int64_t step = c.step;
+    bool add = c.add;
+    int64_t room = kChain;  // for products in the current chain
     for (int64_t r = 0; r < c.run_count; ++r) {
         const Run run = c.runs[r];
         const T* a = static_cast<const T*>(c.a) + run.a * M;
         const T* x = base + run.b;
-#pragma GCC unroll 2
-        for (int64_t i = 0; i < run.length; ++i) {
-            V right[N];
-            for (int n = 0; n < N; ++n) right[n] = load<V>(x + n * L);
-            for (int m = 0; m < M; ++m) {
-                const V left = splat<V>(a[m]);
-                for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
+        for (int64_t i = 0; i < run.length;) {
+            if (room == 0) {
+                room = kChain;
+                flush_pixels<T, M, N>(c, sum, out, last, add);
+                add = true;
+#pragma GCC unroll 8
+                for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
+                    for (int n = 0; n < N; ++n) sum[m][n] = V{};
             }
-            a += M;
-            x += step;
+            const int64_t count = run.length - i < room ? run.length - i : room;
+            room -= count;
+            i += count;
+#pragma GCC unroll 2
+            for (int64_t k = 0; k < count; ++k) {
+                V right[N];
+                for (int n = 0; n < N; ++n) right[n] = in_register(load<V>(x + n * L));
+                for (int m = 0; m < M; ++m) {
+                    const V left = splat<V>(a[m]);
+                    for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
+                }
+                a += M;
+                x += step;
+            }
         }
     }
-    for (int m = 0; m < M; ++m) {
-        T* p = out + m * c.out_stride;
-        for (int n = 0; n < N - 1; ++n) store(p + n * L, sum[m][n]);
-        if (last == L)
-            store(p + (N - 1) * L, sum[m][N - 1]);
-        else
-            store_some(p + (N - 1) * L, sum[m][N - 1], last);
-    }
+    flush_pixels<T, M, N>(c, sum, out, last, add);
 }
 
 // The same for runs of one product each: short loops in a long one cost more than their products.
@@ -66,36 +102,34 @@ template <class T, int M, int N>
 CENOTE_ONCE void single_steps_block(const PixelsCall& c, int64_t row, int64_t lane) {
     using V = Wide<T>;
     constexpr int L = kLanes<T>;
-    V sum[M][N];
     T* const out = static_cast<T*>(c.out) + c.out_at[row] + lane;
     const int64_t left_over = c.lanes - lane - (N - 1) * L;
     const int last = left_over < L ? static_cast<int>(left_over) : L;
-    for (int m = 0; m < M; ++m) {
-        const V first = c.init && !c.add ? splat<V>(static_cast<const T*>(c.init)[m]) : V{};
-        for (int n = 0; n < N; ++n) {
-            const T* p = out + m * c.out_stride + n * L;
-            sum[m][n] = !c.add ? first : n < N - 1 || last == L ? load<V>(p) : load_some(p, last);
-        }
-    }
     const T* const base = static_cast<const T*>(c.x) + c.x_at[row] + lane;
-    for (const Run *run = c.runs, *const end = run + c.run_count; run != end; ++run) {
-        const T* const a = static_cast<const T*>(c.a) + run->a * M;
-        const T* const x = base + run->b;
-        V right[N];
-        for (int n = 0; n < N; ++n) right[n] = load<V>(x + n * L);
-        for (int m = 0; m < M; ++m) {
-            const V left = splat<V>(a[m]);
-            for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
+    bool add = c.add;
+    const Run *run = c.runs, *const end = run + c.run_count;
+    do {
+        V sum[M][N];
+#pragma GCC unroll 8
+        for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
+            for (int n = 0; n < N; ++n) sum[m][n] = V{};
+        for (const Run* const stop = end - run < kChain ? end : run + kChain; run != stop; ++run) {
+            const T* const a = static_cast<const T*>(c.a) + run->a * M;
+            const T* const x = base + run->b;
+            V right[N];
+#pragma GCC unroll 8
+            for (int n = 0; n < N; ++n) right[n] = in_register(load<V>(x + n * L));
+#pragma GCC unroll 8
+            for (int m = 0; m < M; ++m) {
+                const V left = splat<V>(a[m]);
+#pragma GCC unroll 8
+                for (int n = 0; n < N; ++n) sum[m][n] += left * right[n];
+            }
         }
-    }
-    for (int m = 0; m < M; ++m) {
-        T* p = out + m * c.out_stride;
-        for (int n = 0; n < N - 1; ++n) store(p + n * L, sum[m][n]);
-        if (last == L)
-            store(p + (N - 1) * L, sum[m][N - 1]);
-        else
-            store_some(p + (N - 1) * L, sum[m][N - 1], last);
-    }
+        flush_pixels<T, M, N>(c, sum, out, last, add);
+        add = true;
+    } while (run != end);
 }
 
 constexpr int kMostM = 6;

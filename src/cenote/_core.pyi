@@ -60,6 +60,23 @@ class Memo:
     ) -> None: ...
     def recall(self, x: object, given: tuple[object, ...]) -> Any: ...
 
+class ConvCalls:
+    def __init__(self) -> None: ...
+    def learn(
+        self,
+        x: object,
+        w: object,
+        bias: object,
+        given: tuple[object, ...],
+        core: Sequence[Sequence[int]],
+        groups: int,
+        first: bool,
+        form: int,
+        type: int,
+        out_shape: tuple[int, ...],
+    ) -> None: ...
+    def recall(self, x: object, w: object, bias: object, given: tuple[object, ...]) -> Any: ...
+
 def move(
     axes: Axes,
     x: NDArray[Any],

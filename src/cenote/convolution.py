@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from . import _core
 from .arguments import Ints, Padding
 from .convolution_rules import contract
-from .convolving import promoted
+from .convolving import FORMS, promoted
 from .errors import BadValue, public, shown
-from .frame import conv_frame, transpose_frame
+from .frame import Frame, conv_frame, transpose_frame
+from .primitives import code_of
 from .rules import operand
 
 Layout = Literal["channels_last", "channels_first"]
+
+# The last calls, by value: the same arguments on arrays of the same shapes and dtype go straight to the core.
+CONV, TRANSPOSE = _core.ConvCalls(), _core.ConvCalls()
 
 
 @public
@@ -70,11 +76,17 @@ def conv(
     >>> cn.conv(np.zeros((8, 3, 32, 32)), np.zeros((16, 3, 5, 5)), padding=2, layout="channels_first").shape
     (8, 16, 32, 32)
     """
+    given = (stride, padding, dilation, groups, layout)
+    again = CONV.recall(x, w, bias, given)
+    if again is not None:
+        return again
     data, filters = operand(x), operand(w, "w")
     frame = conv_frame(data.shape, filters.shape, stride, padding, dilation, groups, layout)
     offset = parse_bias(bias, frame.y[frame.channel_axis])
     check_dtypes(data, filters, offset)
-    return contract(frame, "y", {"x": data, "w": filters}, offset)
+    out = contract(frame, "y", {"x": data, "w": filters}, offset)
+    remember(CONV, data, filters, offset, given, frame, "y")
+    return out
 
 
 @public
@@ -126,13 +138,28 @@ def conv_transpose(
     >>> cn.conv_transpose(x, w, stride=2, padding="same").shape
     (6, 1)
     """
+    given = (stride, padding, dilation, groups, output_padding, output_shape, layout)
+    again = TRANSPOSE.recall(x, w, bias, given)
+    if again is not None:
+        return again
     data, filters = operand(x), operand(w, "w")
     frame = transpose_frame(
         data.shape, filters.shape, stride, padding, dilation, groups, output_padding, output_shape, layout
     )
     offset = parse_bias(bias, frame.x[frame.channel_axis])
     check_dtypes(data, filters, offset)
-    return contract(frame, "x", {"y": data, "w": filters}, offset)
+    out = contract(frame, "x", {"y": data, "w": filters}, offset)
+    remember(TRANSPOSE, data, filters, offset, given, frame, "x")
+    return out
+
+
+def remember(
+    calls: _core.ConvCalls, x: Any, w: Any, bias: Any, given: tuple[object, ...], frame: Frame, result: str
+) -> None:
+    if type(x) is type(w) is np.ndarray and x.dtype is w.dtype and x.dtype.isnative:
+        shape: tuple[int, ...] = getattr(frame, result)
+        code = code_of(x.dtype)
+        calls.learn(x, w, bias, given, frame.core, frame.groups, frame.first, FORMS[result], code, shape)
 
 
 def parse_bias(bias: object, channels: int) -> Any:

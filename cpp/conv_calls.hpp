@@ -1,0 +1,10 @@
+// Calls of convolutions that were made before: see conv_calls.cpp.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace cenote {
+
+void define_conv_calls(nanobind::module_& m);
+
+}  // namespace cenote
