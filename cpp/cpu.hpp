@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "fft_kernels.hpp"
 #include "levels.hpp"
 
 namespace cenote {
@@ -13,6 +14,7 @@ struct Level {
     TaskFn (*find_kernel)(const Job&);
     TaskFn (*find_small)(const Job&);             // a faster one for small windows, or null
     const ConvKernels* (*find_conv)(DType work);  // f32, f64, u32 or u64
+    const FftKernels* fft;
     bool (*supported)();
 };
 

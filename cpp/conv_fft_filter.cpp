@@ -1,0 +1,103 @@
+// The derivative by the filter: a correlation of the source with the cotangent, summed over blocks in the frequency
+// domain. With x₁ + i·x₂ and y₁ + i·y₂ for a pair of blocks, the real part of the product with the conjugate is the sum
+// of both correlations.
+
+#include <atomic>
+
+#include "conv_fft.hpp"
+#include "parallel.hpp"
+
+namespace cenote {
+
+namespace {
+
+constexpr int64_t kSpectraBytes = int64_t{16} << 20;  // of source and cotangent at a time
+constexpr int64_t kChunk = 2048;                      // numbers of a spectrum that a task sums up
+
+struct FftRun {
+    const Fft& f;
+    int64_t group;
+    Span pairs;
+    double *sources, *cotangents, *sums;
+    std::atomic<bool>* finite;
+};
+
+void spectrum_task(const void* context, int64_t task, Arena* arena) {
+    const auto& r = *static_cast<const FftRun*>(context);
+    const Fft& f = r.f;
+    const Plan& p = f.p;
+    const int64_t sources = f.planes * p.reduce, cotangents = f.out_planes * p.out;
+    const int64_t index = task / (sources + cotangents), pair = r.pairs.begin + index;
+    int64_t rest = task % (sources + cotangents);
+    if (rest < sources)
+        return source_spectrum(f, pair, rest / p.reduce, r.group * p.reduce + rest % p.reduce, take_matrix(f, arena),
+                               spectrum_at(f, r.sources, index * sources + rest));
+    rest -= sources;
+    result_spectrum(f, pair, rest / p.out, r.group * p.out + rest % p.out, take_matrix(f, arena),
+                    spectrum_at(f, r.cotangents, index * cotangents + rest));
+}
+
+// The order of the sum is that of the pairs, whatever the number of threads.
+void sum_task(const void* context, int64_t task, Arena*) {
+    const auto& r = *static_cast<const FftRun*>(context);
+    const Fft& f = r.f;
+    const Plan& p = f.p;
+    const int64_t chunks = ceil_div(f.size, kChunk), at = task % chunks * kChunk, count = least(kChunk, f.size - at);
+    const int64_t index = task / chunks, part = index % p.parts, in = index / p.parts % (p.reduce / p.parts);
+    const int64_t tap = index / p.reduce % f.taps, out = index / p.reduce / f.taps;
+    const Matrix sum = spectrum_at(f, r.sums, index);
+    bool first = r.pairs.begin == 0;
+    for (int64_t pair = 0; pair < r.pairs.end - r.pairs.begin; ++pair) {
+        for (int64_t plane = 0; plane < f.out_planes; ++plane) {
+            const int64_t source = source_of(f, plane, tap);
+            if (source < 0) continue;
+            // (re, re) - (im, im), or (re, im) + (im, re)
+            for (int64_t i = 0; i < p.parts; ++i) {
+                const Matrix x =
+                    spectrum_at(f, r.sources, (pair * f.planes + source) * p.reduce + in * p.parts + i);
+                const Matrix y = spectrum_at(f, r.cotangents,
+                                             (pair * f.out_planes + plane) * p.out + out * p.parts + (i ^ part));
+                f.kernels->product({sum.re + at, sum.im + at, x.re + at, x.im + at, y.re + at, y.im + at, count,
+                                    first ? 0 : i == 1 && part == 0 ? -1 : 1});
+                first = false;
+            }
+        }
+    }
+    // Taps that only padding sees.
+    for (int64_t i = at; first && i < at + count; ++i) sum.re[i] = sum.im[i] = 0;
+}
+
+void filter_task(const void* context, int64_t task, Arena* arena) {
+    const auto& r = *static_cast<const FftRun*>(context);
+    const Matrix result = take_matrix(r.f, arena);
+    inverse_fft(r.f, spectrum_at(r.f, r.sums, task), result);
+    if (!store_filter(r.f, r.group, task, result.re)) r.finite->store(false, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool run_fft_filter(const Plan& p) {
+    FftChoice choice;
+    if (!choose_fft(p, choice)) return false;
+    const Fft f = lay_out_fft(p, choice);
+    const int threads = conv_threads(choice.cost);
+    std::atomic<bool> finite{true};
+    const int64_t bytes = f.spectrum_bytes(), sources = f.planes * p.reduce, cotangents = f.out_planes * p.out;
+    const int64_t pairs = most(1, least(f.pairs, kSpectraBytes / ((sources + cotangents) * bytes)));
+    const Memory sums(f.filters * bytes), spectra(pairs * (sources + cotangents) * bytes);
+    FftRun r{f, 0, {0, 0}, reinterpret_cast<double*>(spectra.get()), nullptr, reinterpret_cast<double*>(sums.get()),
+          &finite};
+    r.cotangents = r.sources + pairs * sources * 2 * f.size;
+    for (r.group = 0; r.group < p.groups; ++r.group) {
+        for (int64_t pair = 0; pair < f.pairs; pair += pairs) {
+            r.pairs = {pair, least(pair + pairs, f.pairs)};
+            parallel_for((r.pairs.end - pair) * (sources + cotangents), threads, &spectrum_task, &r);
+            parallel_for(f.filters * ceil_div(f.size, kChunk), threads, &sum_task, &r);
+        }
+        parallel_for(f.filters, threads, &filter_task, &r);
+        if (!finite.load(std::memory_order_relaxed)) return false;  // NaN would be in taps that do not see it
+    }
+    return true;
+}
+
+}  // namespace cenote
