@@ -14,70 +14,81 @@ namespace cenote {
 
 namespace {
 
-constexpr int64_t kFilterBytes = int64_t{64} << 20, kSourceBytes = int64_t{8} << 20;  // of spectra at a time
-constexpr int64_t kChunk = 1024;  // numbers of spectra that are summed up over channels at a time
+constexpr int64_t kFilterBytes = int64_t{64} << 20, kUnitBytes = int64_t{16} << 20;  // of spectra at a time
+constexpr int64_t kChunk = 256;      // numbers of each spectrum that a task multiplies: those of all channels stay near
+constexpr int64_t kFusedUnits = 4;  // fewer are not worth the idle threads
 
 // Groups × pairs of blocks are units; some of them are computed at a time.
 struct FftRun {
     const Fft& f;
     Span groups, units;
-    bool fused;  // one spectrum of the source for each result: both in one task
-    double *filters, *sources;
+    bool fused;     // one spectrum of the source for each result: a task from cells to results
+    int64_t fresh;  // spectra of filters to be computed
+    double *filters, *sources, *sums;
     std::atomic<uint8_t>* strange;  // of all units: results that are not finite
 
     int64_t group_of(int64_t unit) const { return unit / f.pairs; }
+    Matrix filter(int64_t group, int64_t index) const {
+        return spectrum_at(f, filters, (group - groups.begin) * f.filters + index);
+    }
 };
 
-void filter_task(const void* context, int64_t task, Arena* arena) {
-    const auto& r = *static_cast<const FftRun*>(context);
-    filter_spectrum(r.f, r.groups.begin + task / r.f.filters, task % r.f.filters, take_matrix(r.f, arena),
-                    spectrum_at(r.f, r.filters, task));
-}
-
-void source_task(const void* context, int64_t task, Arena* arena) {
+// Spectra of filters, then those of the source.
+void spectrum_task(const void* context, int64_t task, Arena* arena) {
     const auto& r = *static_cast<const FftRun*>(context);
     const Fft& f = r.f;
+    const Matrix held = take_matrix(f, arena);
+    if (task < r.fresh)
+        return filter_spectrum(f, r.groups.begin + task / f.filters, task % f.filters, held,
+                               spectrum_at(f, r.filters, task));
+    task -= r.fresh;
     const int64_t each = f.planes * f.p.reduce, unit = r.units.begin + task / each, rest = task % each;
-    source_spectrum(f, unit % f.pairs, rest / f.p.reduce, r.group_of(unit) * f.p.reduce + rest % f.p.reduce,
-                    take_matrix(f, arena), spectrum_at(f, r.sources, task));
+    source_spectrum(f, unit % f.pairs, rest / f.p.reduce, r.group_of(unit) * f.p.reduce + rest % f.p.reduce, held,
+                    spectrum_at(f, r.sources, task));
+}
+
+// A few frequencies of all results.
+void product_task(const void* context, int64_t task, Arena*) {
+    const auto& r = *static_cast<const FftRun*>(context);
+    const Fft& f = r.f;
+    const Plan& p = f.p;
+    const int64_t at = task * kChunk, count = least(kChunk, f.size - at);
+    for (int64_t i = 0; i < (r.units.end - r.units.begin) * f.out_planes * p.out; ++i) {
+        const int64_t out = i % p.out, plane = i / p.out % f.out_planes, unit = i / p.out / f.out_planes;
+        const int64_t group = r.group_of(r.units.begin + unit);
+        const Matrix sum = spectrum_at(f, r.sums, i);
+        bool first = true;
+        for (int64_t tap = 0; tap < f.taps; ++tap) {
+            const int64_t source = source_of(f, plane, tap);
+            for (int64_t in = 0; source >= 0 && in < p.reduce; ++in) {
+                const Matrix x = spectrum_at(f, r.sources, (unit * f.planes + source) * p.reduce + in);
+                const int64_t part = (in % p.parts) ^ (out % p.parts);
+                const Matrix w = r.filter(group, filter_index(f, tap, in / p.parts, out / p.parts, part));
+                const int sign = in % p.parts > out % p.parts ? -1 : 1;
+                f.kernels->product({sum.re + at, sum.im + at, x.re + at, x.im + at, w.re + at, w.im + at, count,
+                                    first ? 0 : sign});
+                first = false;
+            }
+        }
+        for (int64_t j = at; first && j < at + count; ++j) sum.re[j] = sum.im[j] = 0;  // padding only
+    }
 }
 
 void result_task(const void* context, int64_t task, Arena* arena) {
     const auto& r = *static_cast<const FftRun*>(context);
     const Fft& f = r.f;
     const Plan& p = f.p;
-    // Units change fastest: the spectra of filters stay in the cache.
-    const int64_t units = r.units.end - r.units.begin, index = task % units, unit = r.units.begin + index;
-    const int64_t out = task / units % p.out, plane = task / units / p.out;
-    const int64_t group = r.group_of(unit), pair = unit % f.pairs;
-    const Matrix sum = take_matrix(f, arena), result = take_matrix(f, arena);
-    const auto filter_of = [&](int64_t tap, int64_t in) {
-        const int64_t i = filter_index(f, tap, in / p.parts, out / p.parts, (in % p.parts) ^ (out % p.parts));
-        return spectrum_at(f, r.filters, (group - r.groups.begin) * f.filters + i);
-    };
+    const int64_t out = task % p.out, plane = task / p.out % f.out_planes;
+    const int64_t unit = r.units.begin + task / p.out / f.out_planes, group = r.group_of(unit), pair = unit % f.pairs;
+    const Matrix result = take_matrix(f, arena);
     if (r.fused) {
+        const Matrix sum = take_matrix(f, arena), w = r.filter(group, 0);
         source_spectrum(f, pair, 0, group, result, sum);
-        const Matrix w = filter_of(0, 0);
         f.kernels->product({sum.re, sum.im, sum.re, sum.im, w.re, w.im, f.size, 0});
+        inverse_fft(f, sum, result);
     } else {
-        for (int64_t at = 0; at < f.size; at += kChunk) {
-            const int64_t count = least(kChunk, f.size - at);
-            bool first = true;
-            for (int64_t tap = 0; tap < f.taps; ++tap) {
-                const int64_t source = source_of(f, plane, tap);
-                for (int64_t in = 0; source >= 0 && in < p.reduce; ++in) {
-                    const Matrix x = spectrum_at(f, r.sources, (index * f.planes + source) * p.reduce + in);
-                    const Matrix w = filter_of(tap, in);
-                    const int sign = in % p.parts > out % p.parts ? -1 : 1;
-                    f.kernels->product({sum.re + at, sum.im + at, x.re + at, x.im + at, w.re + at, w.im + at, count,
-                                        first ? 0 : sign});
-                    first = false;
-                }
-            }
-            for (int64_t i = at; first && i < at + count; ++i) sum.re[i] = sum.im[i] = 0;  // padding only
-        }
+        inverse_fft(f, spectrum_at(f, r.sums, task), result);
     }
-    inverse_fft(f, sum, result);
     bool finite = true;
     for (int i = 0; i < 2 && 2 * pair + i < f.blocks; ++i)
         finite &= store_block(f, 2 * pair + i, plane, group * p.out + out, i ? result.im : result.re);
@@ -132,22 +143,25 @@ bool run_fft(const Plan& p) {
     const Fft f = lay_out_fft(p, choice);
     const int threads = conv_threads(choice.cost);
     std::vector<std::atomic<uint8_t>> strange(static_cast<size_t>(p.groups * f.pairs));
-    const int64_t bytes = f.spectrum_bytes(), sources = f.planes * p.reduce;
-    FftRun r{f, {0, 0}, {0, 0}, sources == 1 && p.out == 1 && f.taps == 1, nullptr, nullptr, strange.data()};
+    const int64_t bytes = f.spectrum_bytes(), sources = f.planes * p.reduce, results = f.out_planes * p.out;
+    const bool fused = sources * results * f.taps == 1 && p.groups * f.pairs >= kFusedUnits;
     const int64_t groups = most(1, least(p.groups, kFilterBytes / (f.filters * bytes)));
-    const int64_t units = most(1, least(groups * f.pairs, kSourceBytes / (sources * bytes)));
-    const Memory filters(groups * f.filters * bytes), held(r.fused ? 0 : units * sources * bytes);
-    r.filters = reinterpret_cast<double*>(filters.get());
-    r.sources = reinterpret_cast<double*>(held.get());
+    const int64_t all = groups * f.pairs;
+    const int64_t units = fused ? all : most(1, least(all, kUnitBytes / ((sources + results) * bytes)));
+    const Memory spectra((groups * f.filters + (fused ? 0 : units * (sources + results))) * bytes);
+    FftRun r{f, {0, 0}, {0, 0}, fused, 0, reinterpret_cast<double*>(spectra.get()), nullptr, nullptr, strange.data()};
+    r.sources = r.filters + groups * f.filters * 2 * f.size;
+    r.sums = r.sources + units * sources * 2 * f.size;
     for (int64_t g = 0; g < p.groups; g += groups) {
         r.groups = {g, least(g + groups, p.groups)};
-        parallel_for((r.groups.end - g) * f.filters, threads, &filter_task, &r);
-        const int64_t last = r.groups.end * f.pairs, step = r.fused ? last : units;
-        for (int64_t unit = g * f.pairs; unit < last; unit += step) {
-            r.units = {unit, least(unit + step, last)};
+        r.fresh = (r.groups.end - g) * f.filters;
+        for (int64_t unit = g * f.pairs; unit < r.groups.end * f.pairs; unit += units) {
+            r.units = {unit, least(unit + units, r.groups.end * f.pairs)};
             const int64_t some = r.units.end - unit;
-            if (!r.fused) parallel_for(some * sources, threads, &source_task, &r);
-            parallel_for(some * f.out_planes * p.out, threads, &result_task, &r);
+            parallel_for(r.fresh + (fused ? 0 : some * sources), threads, &spectrum_task, &r);
+            if (!fused) parallel_for(ceil_div(f.size, kChunk), threads, &product_task, &r);
+            parallel_for(some * results, threads, &result_task, &r);
+            r.fresh = 0;
         }
     }
     compute_directly(f, strange);

@@ -11,10 +11,12 @@ namespace cenote {
 namespace {
 
 // Costs count products of a direct sum in double on one channel, measured with AVX2 and AVX-512.
-constexpr double kPerStep = 2.2, kPerCell = 18;      // of a number of a transform: each of log2 n steps, and the rest
-constexpr double kPerProduct = 4;                    // of two numbers of spectra
-constexpr double kFarCells = 1 << 15, kFarCost = 6;  // more for a number of transforms that do not fit into a cache
+constexpr double kPerStep = 2.6, kPerCell = 24;      // of a number of a transform: each of log2 n steps, and the rest
+constexpr double kPerProduct = 8;                    // of two numbers of spectra
+constexpr double kFarCells = 1 << 14, kFarCost = 14;  // more for a number of transforms that do not fit into a cache
 constexpr double kCall = 40000;
+constexpr double kMatrixCost = 0.6;
+constexpr int64_t kManyChannels = 8, kWinogradChannels = 16, kWinogradTaps = 1024;
 constexpr int64_t kLeastTaps = 48, kLeastLine = 256, kLeastSide = 16, kMostSide = 2048, kMostCells = int64_t{1} << 22;
 constexpr int64_t kMostBytes = int64_t{256} << 20;  // of the spectra of a group's filters, and of a pair's source
 
@@ -71,7 +73,10 @@ bool choose_fft(const Plan& p, FftChoice& best) {
     if (p.groups == 0 || p.reduce == 0 || p.out == 0) return false;
     double direct = static_cast<double>(p.pixels) * static_cast<double>(p.taps) *
                     static_cast<double>(p.groups * p.reduce * p.out) / (p.part == DType::f64 ? 1 : 2);
-    if (winograd_pays(p)) direct *= 0.6;
+    // With a few channels or more, direct sums are matrix products; Winograd's need many.
+    const int64_t channels = least(p.reduce, p.out);
+    if (channels >= kManyChannels) direct *= kMatrixCost;
+    if (channels >= kWinogradChannels && p.taps <= kWinogradTaps && winograd_pays(p)) direct *= kMatrixCost;
     if (direct < kCall && !getenv("CENOTE_FFT")) return false;
     best.cost = -1;
     for (size_t q = 0; q < p.axes.size(); ++q) {

@@ -12,7 +12,7 @@ namespace cenote {
 namespace {
 
 constexpr int64_t kSpectraBytes = int64_t{16} << 20;  // of source and cotangent at a time
-constexpr int64_t kChunk = 2048;                      // numbers of a spectrum that a task sums up
+constexpr int64_t kChunk = 256;                       // numbers of each spectrum that a task sums up
 
 struct FftRun {
     const Fft& f;
@@ -37,34 +37,31 @@ void spectrum_task(const void* context, int64_t task, Arena* arena) {
                     spectrum_at(f, r.cotangents, index * cotangents + rest));
 }
 
-// The order of the sum is that of the pairs, whatever the number of threads.
+// A few frequencies of all filters. The order of a sum is that of the pairs, whatever the number of threads.
 void sum_task(const void* context, int64_t task, Arena*) {
     const auto& r = *static_cast<const FftRun*>(context);
     const Fft& f = r.f;
     const Plan& p = f.p;
-    const int64_t chunks = ceil_div(f.size, kChunk), at = task % chunks * kChunk, count = least(kChunk, f.size - at);
-    const int64_t index = task / chunks, part = index % p.parts, in = index / p.parts % (p.reduce / p.parts);
-    const int64_t tap = index / p.reduce % f.taps, out = index / p.reduce / f.taps;
-    const Matrix sum = spectrum_at(f, r.sums, index);
-    bool first = r.pairs.begin == 0;
-    for (int64_t pair = 0; pair < r.pairs.end - r.pairs.begin; ++pair) {
-        for (int64_t plane = 0; plane < f.out_planes; ++plane) {
-            const int64_t source = source_of(f, plane, tap);
+    const int64_t at = task * kChunk, count = least(kChunk, f.size - at);
+    for (int64_t index = 0; index < f.filters; ++index) {
+        const int64_t part = index % p.parts, in = index / p.parts % (p.reduce / p.parts);
+        const int64_t tap = index / p.reduce % f.taps, out = index / p.reduce / f.taps;
+        const Matrix sum = spectrum_at(f, r.sums, index);
+        bool first = r.pairs.begin == 0;
+        for (int64_t i = 0; i < (r.pairs.end - r.pairs.begin) * f.out_planes; ++i) {
+            const int64_t pair = i / f.out_planes, plane = i % f.out_planes, source = source_of(f, plane, tap);
             if (source < 0) continue;
             // (re, re) - (im, im), or (re, im) + (im, re)
-            for (int64_t i = 0; i < p.parts; ++i) {
-                const Matrix x =
-                    spectrum_at(f, r.sources, (pair * f.planes + source) * p.reduce + in * p.parts + i);
-                const Matrix y = spectrum_at(f, r.cotangents,
-                                             (pair * f.out_planes + plane) * p.out + out * p.parts + (i ^ part));
+            for (int64_t n = 0; n < p.parts; ++n) {
+                const Matrix x = spectrum_at(f, r.sources, (pair * f.planes + source) * p.reduce + in * p.parts + n);
+                const Matrix y = spectrum_at(f, r.cotangents, i * p.out + out * p.parts + (n ^ part));
                 f.kernels->product({sum.re + at, sum.im + at, x.re + at, x.im + at, y.re + at, y.im + at, count,
-                                    first ? 0 : i == 1 && part == 0 ? -1 : 1});
+                                    first ? 0 : n == 1 && part == 0 ? -1 : 1});
                 first = false;
             }
         }
+        for (int64_t j = at; first && j < at + count; ++j) sum.re[j] = sum.im[j] = 0;  // only padding is seen
     }
-    // Taps that only padding sees.
-    for (int64_t i = at; first && i < at + count; ++i) sum.re[i] = sum.im[i] = 0;
 }
 
 void filter_task(const void* context, int64_t task, Arena* arena) {
@@ -92,7 +89,7 @@ bool run_fft_filter(const Plan& p) {
         for (int64_t pair = 0; pair < f.pairs; pair += pairs) {
             r.pairs = {pair, least(pair + pairs, f.pairs)};
             parallel_for((r.pairs.end - pair) * (sources + cotangents), threads, &spectrum_task, &r);
-            parallel_for(f.filters * ceil_div(f.size, kChunk), threads, &sum_task, &r);
+            parallel_for(ceil_div(f.size, kChunk), threads, &sum_task, &r);
         }
         parallel_for(f.filters, threads, &filter_task, &r);
         if (!finite.load(std::memory_order_relaxed)) return false;  // NaN would be in taps that do not see it

@@ -13,6 +13,7 @@ namespace cenote {
 namespace {
 
 constexpr int64_t kWidth = sizeof(double);
+constexpr int64_t kTile = 32;  // columns that are transformed and transposed at a time
 constexpr int64_t kAside = 8;  // columns a power of two apart would share their places in the cache
 
 int64_t reversed(int64_t i, int64_t n) {
@@ -84,13 +85,12 @@ std::shared_ptr<const FftTables> tables_of(int64_t n1, int64_t n2, bool line) {
     return made;
 }
 
-void transpose(const Fft& f, const double* from, int64_t pitch_from, double* to, int64_t pitch_to, int64_t rows,
-               int64_t columns) {
-    const int64_t side = least(32, least(rows, columns));  // in pieces that stay in the cache
-    for (int64_t i = 0; i < rows; i += side)
-        for (int64_t j = 0; j < columns; j += side)
-            f.work->load({DType::f64, reinterpret_cast<char*>(const_cast<double*>(from) + i * pitch_from + j), kWidth,
-                          pitch_from * kWidth, to + j * pitch_to + i, pitch_to, 1, side, side});
+// Columns j … j+kTile-1 of a matrix of `rows` rows become rows of the other.
+void transpose_tile(const Fft& f, const double* from, int64_t pitch_from, double* to, int64_t pitch_to, int64_t rows,
+                    int64_t j, int64_t columns) {
+    for (int64_t i = 0; i < rows; i += kTile)
+        f.work->load({DType::f64, reinterpret_cast<char*>(const_cast<double*>(from) + i * pitch_from + j), kWidth,
+                      pitch_from * kWidth, to + j * pitch_to + i, pitch_to, 1, columns, least(kTile, rows - i)});
 }
 
 void clear(double* row, int64_t begin, int64_t end) {
@@ -276,21 +276,29 @@ Matrix take_matrix(const Fft& f, Arena* arena) {
 
 void forward_fft(const Fft& f, Matrix from, Matrix spectrum) {
     const FftTables& t = *f.tables;
-    f.kernels->columns({from.re, from.im, f.pitch2, f.n1, f.n2, t.turns1.data(), f.line ? t.twiddles.data() : nullptr,
-                        false});
-    for (int part = 0; part < 2; ++part) {
-        double* const to = part ? spectrum.im : spectrum.re;
-        transpose(f, part ? from.im : from.re, f.pitch2, to, f.pitch1, f.n1, f.n2);
-        for (int64_t row = 0; row < f.n2; ++row) clear(to + row * f.pitch1, f.n1, f.pitch1);  // products take them too
+    for (int64_t j = 0; j < f.n2; j += kTile) {
+        const int64_t columns = least(kTile, f.n2 - j);
+        f.kernels->columns({from.re + j, from.im + j, f.pitch2, f.n1, columns, t.turns1.data(),
+                            f.line ? t.twiddles.data() + j : nullptr, false});
+        transpose_tile(f, from.re, f.pitch2, spectrum.re, f.pitch1, f.n1, j, columns);
+        transpose_tile(f, from.im, f.pitch2, spectrum.im, f.pitch1, f.n1, j, columns);
+    }
+    for (int64_t row = 0; row < f.n2; ++row) {  // products take them too
+        clear(spectrum.re + row * f.pitch1, f.n1, f.pitch1);
+        clear(spectrum.im + row * f.pitch1, f.n1, f.pitch1);
     }
     f.kernels->columns({spectrum.re, spectrum.im, f.pitch1, f.n2, f.n1, t.turns2.data(), nullptr, false});
 }
 
 void inverse_fft(const Fft& f, Matrix spectrum, Matrix result) {
     const FftTables& t = *f.tables;
-    f.kernels->columns({spectrum.re, spectrum.im, f.pitch1, f.n2, f.n1, t.turns2.data(), nullptr, true});
-    transpose(f, spectrum.re, f.pitch1, result.re, f.pitch2, f.n2, f.n1);
-    transpose(f, spectrum.im, f.pitch1, result.im, f.pitch2, f.n2, f.n1);
+    for (int64_t i = 0; i < f.n1; i += kTile) {
+        const int64_t columns = least(kTile, f.n1 - i);
+        f.kernels->columns(
+            {spectrum.re + i, spectrum.im + i, f.pitch1, f.n2, columns, t.turns2.data(), nullptr, true});
+        transpose_tile(f, spectrum.re, f.pitch1, result.re, f.pitch2, f.n2, i, columns);
+        transpose_tile(f, spectrum.im, f.pitch1, result.im, f.pitch2, f.n2, i, columns);
+    }
     f.kernels->columns({result.re, result.im, f.pitch2, f.n1, f.n2, t.turns1.data(),
                         f.line ? t.twiddles.data() : nullptr, true});
 }

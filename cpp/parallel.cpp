@@ -23,7 +23,7 @@ struct Arena {
         char* data;
         int64_t size, used;
     };
-    static constexpr int64_t kFirst = int64_t{1} << 18, kKept = int64_t{1} << 20;
+    static constexpr int64_t kFirst = int64_t{1} << 18, kKept = int64_t{1} << 22;
     std::vector<Chunk> chunks;
     size_t current = 0;
 
