@@ -139,7 +139,7 @@ void compute_directly(const Fft& f, const std::vector<std::atomic<uint8_t>>& str
 
 bool run_fft(const Plan& p) {
     FftChoice choice;
-    if (!choose_fft(p, choice)) return false;
+    if (!choose_fft(p, false, choice)) return false;
     const Fft f = lay_out_fft(p, choice);
     const int threads = conv_threads(choice.cost);
     std::vector<std::atomic<uint8_t>> strange(static_cast<size_t>(p.groups * f.pairs));
@@ -148,8 +148,8 @@ bool run_fft(const Plan& p) {
     const int64_t groups = most(1, least(p.groups, kFilterBytes / (f.filters * bytes)));
     const int64_t all = groups * f.pairs;
     const int64_t units = fused ? all : most(1, least(all, kUnitBytes / ((sources + results) * bytes)));
-    const Memory spectra((groups * f.filters + (fused ? 0 : units * (sources + results))) * bytes);
-    FftRun r{f, {0, 0}, {0, 0}, fused, 0, reinterpret_cast<double*>(spectra.get()), nullptr, nullptr, strange.data()};
+    const Spectra spectra((groups * f.filters + (fused ? 0 : units * (sources + results))) * bytes);
+    FftRun r{f, {0, 0}, {0, 0}, fused, 0, spectra.get(), nullptr, nullptr, strange.data()};
     r.sources = r.filters + groups * f.filters * 2 * f.size;
     r.sums = r.sources + units * sources * 2 * f.size;
     for (int64_t g = 0; g < p.groups; g += groups) {

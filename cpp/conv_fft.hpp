@@ -76,8 +76,24 @@ struct Matrix {
     double *re, *im;
 };
 
-// False if direct sums or Winograd's cost less.
-bool choose_fft(const Plan& p, FftChoice& choice);
+// Memory for spectra. Large blocks are those of large results, which are kept: page faults would cost as much as the
+// transforms.
+class Spectra {
+ public:
+    explicit Spectra(int64_t bytes);
+    Spectra(const Spectra&) = delete;
+    Spectra& operator=(const Spectra&) = delete;
+    ~Spectra();
+    double* get() const { return data_; }
+
+ private:
+    Memory small_;
+    double* data_;
+    bool large_;
+};
+
+// False if direct sums or Winograd's cost less. `filter`: for the derivative by the filter.
+bool choose_fft(const Plan& p, bool filter, FftChoice& choice);
 Fft lay_out_fft(const Plan& p, const FftChoice& choice);
 
 // conv_fft_transform.cpp

@@ -10,16 +10,15 @@ namespace cenote {
 
 namespace {
 
-// Costs count products of a direct sum in double on one channel, measured with AVX2 and AVX-512.
-constexpr double kPerStep = 2.6, kPerCell = 24;      // of a number of a transform: each of log2 n steps, and the rest
-constexpr double kPerProduct = 8;                    // of two numbers of spectra
-constexpr double kFarCells = 1 << 14, kFarCost = 14;  // more for a number of transforms that do not fit into a cache
-constexpr double kCall = 40000;
-constexpr double kMatrixCost = 0.6;
-constexpr int64_t kManyChannels = 8, kWinogradChannels = 16, kWinogradTaps = 1024;
+// Costs count products of a direct sum in double on one channel, measured with AVX-512.
+constexpr double kPerStep = 2.6, kPerCell = 22;      // of a number of a transform: each of log2 n steps, and the rest
+constexpr double kPerProduct = 14;                   // of two numbers of spectra
+constexpr double kFarCells = 1 << 15, kFarCost = 8;  // more for a number of transforms that do not fit into a cache
+constexpr double kCall = 10000;
+constexpr double kMatrixCost = 0.65, kFilterCost = 1.4;  // of a product
+constexpr int64_t kMatrix = 32, kFilterChannels = 16, kWinogradChannels = 16, kWinogradTaps = 1024;
 constexpr int64_t kLeastTaps = 48, kLeastLine = 256, kLeastSide = 16, kMostSide = 2048, kMostCells = int64_t{1} << 22;
-constexpr int64_t kMostBytes = int64_t{256} << 20;  // of the spectra of a group's filters, and of a pair's source
-
+constexpr int64_t kMostBytes = int64_t{64} << 20;  // of the spectra of a group's filters, and of a pair's source
 
 double cost_of(const Plan& p, const FftChoice& c) {
     const double n = static_cast<double>(c.columns.n * (c.line ? 1 : c.rows.n));
@@ -64,7 +63,7 @@ void for_sizes(const Plan& p, size_t axis, int64_t first, int64_t last, F body) 
 
 }  // namespace
 
-bool choose_fft(const Plan& p, FftChoice& best) {
+bool choose_fft(const Plan& p, bool filter, FftChoice& best) {
     if ((p.taps < kLeastTaps && !getenv("CENOTE_FFT")) || p.part < DType::f16) return false;
     for (const PlanAxis& a : p.axes)
         if (a.phases.size() != 1 || a.out_step != 1 || static_cast<int64_t>(a.phases[0].taps.size()) != a.k || a.k == 0 ||
@@ -73,10 +72,12 @@ bool choose_fft(const Plan& p, FftChoice& best) {
     if (p.groups == 0 || p.reduce == 0 || p.out == 0) return false;
     double direct = static_cast<double>(p.pixels) * static_cast<double>(p.taps) *
                     static_cast<double>(p.groups * p.reduce * p.out) / (p.part == DType::f64 ? 1 : 2);
-    // With a few channels or more, direct sums are matrix products; Winograd's need many.
-    const int64_t channels = least(p.reduce, p.out);
-    if (channels >= kManyChannels) direct *= kMatrixCost;
-    if (channels >= kWinogradChannels && p.taps <= kWinogradTaps && winograd_pays(p)) direct *= kMatrixCost;
+    // Direct sums of many channels are matrix products; those of Winograd save a part of them.
+    if (filter)
+        direct *= p.out >= kFilterChannels ? kMatrixCost : kFilterCost;
+    else if (p.reduce * p.out >= kMatrix)
+        direct *= kMatrixCost;
+    if (!filter && p.reduce >= kWinogradChannels && p.taps <= kWinogradTaps && winograd_pays(p)) direct *= kMatrixCost;
     if (direct < kCall && !getenv("CENOTE_FFT")) return false;
     best.cost = -1;
     for (size_t q = 0; q < p.axes.size(); ++q) {

@@ -75,16 +75,16 @@ void filter_task(const void* context, int64_t task, Arena* arena) {
 
 bool run_fft_filter(const Plan& p) {
     FftChoice choice;
-    if (!choose_fft(p, choice)) return false;
+    if (!choose_fft(p, true, choice)) return false;
     const Fft f = lay_out_fft(p, choice);
     const int threads = conv_threads(choice.cost);
     std::atomic<bool> finite{true};
     const int64_t bytes = f.spectrum_bytes(), sources = f.planes * p.reduce, cotangents = f.out_planes * p.out;
     const int64_t pairs = most(1, least(f.pairs, kSpectraBytes / ((sources + cotangents) * bytes)));
-    const Memory sums(f.filters * bytes), spectra(pairs * (sources + cotangents) * bytes);
-    FftRun r{f, 0, {0, 0}, reinterpret_cast<double*>(spectra.get()), nullptr, reinterpret_cast<double*>(sums.get()),
-          &finite};
+    const Spectra spectra((pairs * (sources + cotangents) + f.filters) * bytes);
+    FftRun r{f, 0, {0, 0}, spectra.get(), nullptr, nullptr, &finite};
     r.cotangents = r.sources + pairs * sources * 2 * f.size;
+    r.sums = r.cotangents + pairs * cotangents * 2 * f.size;
     for (r.group = 0; r.group < p.groups; ++r.group) {
         for (int64_t pair = 0; pair < f.pairs; pair += pairs) {
             r.pairs = {pair, least(pair + pairs, f.pairs)};

@@ -4,9 +4,11 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <numeric>
 
 #include "conv_fft.hpp"
+#include "pages.hpp"
 
 namespace cenote {
 
@@ -221,6 +223,20 @@ void for_filter(const Fft& f, int64_t group, int64_t index, Body body) {
 }
 
 }  // namespace
+
+Spectra::Spectra(int64_t bytes) : large_(bytes >= static_cast<int64_t>(kLargeResult)) {
+    if (large_) {
+        data_ = static_cast<double*>(take_pages(static_cast<size_t>(bytes)));
+        if (!data_) throw std::bad_alloc();
+    } else {
+        small_ = Memory(bytes);
+        data_ = reinterpret_cast<double*>(small_.get());
+    }
+}
+
+Spectra::~Spectra() {
+    if (large_) give_pages_back(data_);
+}
 
 FftAxis cut_axis(const Plan& p, size_t axis, int64_t n) {
     const PlanAxis& a = p.axes[axis];
