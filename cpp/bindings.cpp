@@ -369,6 +369,7 @@ NB_MODULE(_core, m) {
             set_conv_limits(bytes_per_tile, cells_per_thread);
         },
         nb::arg("bytes_per_tile"), nb::arg("cells_per_thread"), nb::arg("bytes_past_cache"));
+    m.def("set_fft", &set_fft, nb::arg("mode"));
     m.def("empty", &new_array, nb::arg("shape"), nb::arg("dtype"));
     m.def("kept_bytes", &kept_bytes);
     m.def("kept_limit", &kept_limit);

@@ -1,7 +1,6 @@
 // When overlap-save costs less than direct sums: which axes are transformed, in blocks of which size.
 
 #include <cmath>
-#include <cstdlib>
 
 #include "conv_fft.hpp"
 #include "conv_forward.hpp"
@@ -19,6 +18,8 @@ constexpr double kMatrixCost = 0.65, kFilterCost = 1.4;  // of a product
 constexpr int64_t kMatrix = 32, kFilterChannels = 16, kWinogradChannels = 16, kWinogradTaps = 1024;
 constexpr int64_t kLeastTaps = 48, kLeastLine = 256, kLeastSide = 16, kMostSide = 2048, kMostCells = int64_t{1} << 22;
 constexpr int64_t kMostBytes = int64_t{64} << 20;  // of the spectra of a group's filters, and of a pair's source
+
+int forced = -1;  // for tests: 1 wherever it can be, 0 never
 
 double cost_of(const Plan& p, const FftChoice& c) {
     const double n = static_cast<double>(c.columns.n * (c.line ? 1 : c.rows.n));
@@ -63,8 +64,10 @@ void for_sizes(const Plan& p, size_t axis, int64_t first, int64_t last, F body) 
 
 }  // namespace
 
+void set_fft(int mode) { forced = mode; }
+
 bool choose_fft(const Plan& p, bool filter, FftChoice& best) {
-    if ((p.taps < kLeastTaps && !getenv("CENOTE_FFT")) || p.part < DType::f16) return false;
+    if (forced == 0 || (p.taps < kLeastTaps && forced < 0) || p.part < DType::f16) return false;
     for (const PlanAxis& a : p.axes)
         if (a.phases.size() != 1 || a.out_step != 1 || static_cast<int64_t>(a.phases[0].taps.size()) != a.k || a.k == 0 ||
             a.u.end <= a.u.begin || a.n == 0)
@@ -78,7 +81,7 @@ bool choose_fft(const Plan& p, bool filter, FftChoice& best) {
     else if (p.reduce * p.out >= kMatrix)
         direct *= kMatrixCost;
     if (!filter && p.reduce >= kWinogradChannels && p.taps <= kWinogradTaps && winograd_pays(p)) direct *= kMatrixCost;
-    if (direct < kCall && !getenv("CENOTE_FFT")) return false;
+    if (direct < kCall && forced < 0) return false;
     best.cost = -1;
     for (size_t q = 0; q < p.axes.size(); ++q) {
         if (p.axes[q].k == 1) continue;
@@ -91,8 +94,7 @@ bool choose_fft(const Plan& p, bool filter, FftChoice& best) {
             });
         }
     }
-    if (const char* force = getenv("CENOTE_FFT")) return best.cost >= 0 && force[0] == '1';
-    return best.cost >= 0 && best.cost + kCall < direct;
+    return best.cost >= 0 && (forced == 1 || best.cost + kCall < direct);
 }
 
 }  // namespace cenote
