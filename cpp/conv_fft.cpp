@@ -15,7 +15,7 @@ namespace cenote {
 namespace {
 
 constexpr int64_t kFilterBytes = int64_t{64} << 20, kUnitBytes = int64_t{16} << 20;  // of spectra at a time
-constexpr int64_t kChunk = 256;      // numbers of each spectrum that a task multiplies: those of all channels stay near
+constexpr int64_t kChunk = 256;     // numbers of each spectrum that a task multiplies: those of all channels stay near
 constexpr int64_t kFusedUnits = 4;  // fewer are not worth the idle threads
 
 // Groups × pairs of blocks are units; some of them are computed at a time.
@@ -65,8 +65,8 @@ void product_task(const void* context, int64_t task, Arena*) {
                 const int64_t part = (in % p.parts) ^ (out % p.parts);
                 const Matrix w = r.filter(group, filter_index(f, tap, in / p.parts, out / p.parts, part));
                 const int sign = in % p.parts > out % p.parts ? -1 : 1;
-                f.kernels->product({sum.re + at, sum.im + at, x.re + at, x.im + at, w.re + at, w.im + at, count,
-                                    first ? 0 : sign});
+                f.kernels->product(
+                    {sum.re + at, sum.im + at, x.re + at, x.im + at, w.re + at, w.im + at, count, first ? 0 : sign});
                 first = false;
             }
         }

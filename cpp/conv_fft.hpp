@@ -102,7 +102,7 @@ static inline Matrix spectrum_at(const Fft& f, double* spectra, int64_t index) {
     double* const at = spectra + index * 2 * f.size;
     return {at, at + f.size};
 }
-void forward_fft(const Fft& f, Matrix from, Matrix spectrum);   // `from` is overwritten
+void forward_fft(const Fft& f, Matrix from, Matrix spectrum);    // `from` is overwritten
 void inverse_fft(const Fft& f, Matrix spectrum, Matrix result);  // `spectrum` is overwritten
 
 // Where block `index` is: windows along walked axes, and its segments.

@@ -37,12 +37,14 @@ double cost_of(const Plan& p, const FftChoice& c) {
             taps *= static_cast<double>(a.k);
         }
     }
-    const double pairs = std::ceil(blocks / 2), reduce = static_cast<double>(p.reduce), out = static_cast<double>(p.out);
+    const double pairs = std::ceil(blocks / 2), reduce = static_cast<double>(p.reduce),
+                 out = static_cast<double>(p.out);
     const double filters = taps * reduce * out / p.parts;
     if ((filters > planes * reduce ? filters : planes * reduce) * n * 16 > static_cast<double>(kMostBytes)) return -1;
     const double transforms = filters + pairs * (planes * reduce + out_planes * out);
     const double cell = kPerStep * std::log2(n) + kPerCell + (n > kFarCells ? kFarCost : 0);
-    return static_cast<double>(p.groups) * n * (transforms * cell + pairs * out_planes * taps * reduce * out * kPerProduct);
+    return static_cast<double>(p.groups) * n *
+           (transforms * cell + pairs * out_planes * taps * reduce * out * kPerProduct);
 }
 
 void consider(const Plan& p, FftChoice c, FftChoice& best) {
@@ -69,8 +71,8 @@ void set_fft(int mode) { forced = mode; }
 bool choose_fft(const Plan& p, bool filter, FftChoice& best) {
     if (forced == 0 || (p.taps < kLeastTaps && forced < 0) || p.part < DType::f16) return false;
     for (const PlanAxis& a : p.axes)
-        if (a.phases.size() != 1 || a.out_step != 1 || static_cast<int64_t>(a.phases[0].taps.size()) != a.k || a.k == 0 ||
-            a.u.end <= a.u.begin || a.n == 0)
+        if (a.phases.size() != 1 || a.out_step != 1 || static_cast<int64_t>(a.phases[0].taps.size()) != a.k ||
+            a.k == 0 || a.u.end <= a.u.begin || a.n == 0)
             return false;
     if (p.groups == 0 || p.reduce == 0 || p.out == 0) return false;
     double direct = static_cast<double>(p.pixels) * static_cast<double>(p.taps) *

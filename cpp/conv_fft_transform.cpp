@@ -25,8 +25,8 @@ int64_t reversed(int64_t i, int64_t n) {
 }
 
 void root_of_unity(int64_t j, int64_t n, double& re, double& im) {
-    const long double angle = 2 * 3.14159265358979323846264338327950288L * static_cast<long double>(j) /
-                              static_cast<long double>(n);
+    const long double angle =
+        2 * 3.14159265358979323846264338327950288L * static_cast<long double>(j) / static_cast<long double>(n);
     re = static_cast<double>(std::cos(angle));
     im = static_cast<double>(std::sin(angle));
 }
@@ -105,7 +105,8 @@ void load_row(const Fft& f, const char* from, int64_t stride, double* to, int64_
 }
 void store_row(const Fft& f, char* to, int64_t stride, const double* from, int64_t every, int64_t count) {
     if (count > 0)
-        f.work->store({f.p.part, to, count * stride, stride, const_cast<double*>(from), count * every, every, 1, count});
+        f.work->store(
+            {f.p.part, to, count * stride, stride, const_cast<double*>(from), count * every, every, 1, count});
 }
 
 Segment segment_at(const Plan& p, const FftAxis& f, int64_t index) {
@@ -310,13 +311,12 @@ void inverse_fft(const Fft& f, Matrix spectrum, Matrix result) {
     const FftTables& t = *f.tables;
     for (int64_t i = 0; i < f.n1; i += kTile) {
         const int64_t columns = least(kTile, f.n1 - i);
-        f.kernels->columns(
-            {spectrum.re + i, spectrum.im + i, f.pitch1, f.n2, columns, t.turns2.data(), nullptr, true});
+        f.kernels->columns({spectrum.re + i, spectrum.im + i, f.pitch1, f.n2, columns, t.turns2.data(), nullptr, true});
         transpose_tile(f, spectrum.re, f.pitch1, result.re, f.pitch2, f.n2, i, columns);
         transpose_tile(f, spectrum.im, f.pitch1, result.im, f.pitch2, f.n2, i, columns);
     }
-    f.kernels->columns({result.re, result.im, f.pitch2, f.n1, f.n2, t.turns1.data(),
-                        f.line ? t.twiddles.data() : nullptr, true});
+    f.kernels->columns(
+        {result.re, result.im, f.pitch2, f.n1, f.n2, t.turns1.data(), f.line ? t.twiddles.data() : nullptr, true});
 }
 
 BlockAt block_at(const Fft& f, int64_t index) {

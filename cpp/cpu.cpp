@@ -29,16 +29,15 @@ const std::vector<Level>& levels() {
         {"baseline", &baseline::find_kernel, &small_baseline::find_small, &conv_baseline::find_conv,
          &conv_baseline::fft_kernels, &always},
 #if defined(CENOTE_HAS_AVX2)
-        {"avx2", &avx2::find_kernel, &small_avx2::find_small, &conv_avx2::find_conv,
-         &conv_avx2::fft_kernels, &has_avx2},
+        {"avx2", &avx2::find_kernel, &small_avx2::find_small, &conv_avx2::find_conv, &conv_avx2::fft_kernels,
+         &has_avx2},
 #endif
 #if defined(CENOTE_HAS_AVX512)
-        {"avx512", &avx512::find_kernel, &small_avx512::find_small, &conv_avx512::find_conv,
-         &conv_avx512::fft_kernels, &has_avx512},
+        {"avx512", &avx512::find_kernel, &small_avx512::find_small, &conv_avx512::find_conv, &conv_avx512::fft_kernels,
+         &has_avx512},
 #endif
 #if defined(CENOTE_HAS_NEON)
-        {"neon", &neon::find_kernel, &small_neon::find_small, &conv_neon::find_conv,
-         &conv_neon::fft_kernels, &always},
+        {"neon", &neon::find_kernel, &small_neon::find_small, &conv_neon::find_conv, &conv_neon::fft_kernels, &always},
 #endif
     };
     return all;

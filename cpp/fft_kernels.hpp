@@ -7,8 +7,8 @@
 namespace cenote {
 
 // Fourier transforms along the first axis of n × lanes complex numbers, n a power of two; `turns` has n/2 cosines and
-// n/2 sines of the angles 2π·j/n. `twiddles`, if not null, are n × pitch cosines and as many sines, by which the numbers
-// are multiplied after a transform and before an inverse one.
+// n/2 sines of the angles 2π·j/n. `twiddles`, if not null, are n × pitch cosines and as many sines, by which the
+// numbers are multiplied after a transform and before an inverse one.
 struct FftColumns {
     double* re;
     double* im;
