@@ -147,14 +147,37 @@ def opencv(case: Conv, x: Array, g: Array | None = None) -> Candidate:
 
 
 def scipy(case: Conv, x: Array, g: Array | None = None) -> Candidate:
-    """oaconvolve, which turns the filter around: it is given one that was turned before."""
-    convolve, workers = library("scipy.signal").oaconvolve, library("scipy.fft").set_workers
-    turned = np.ascontiguousarray(case.weights()[..., ::-1, ::-1])
+    return by_spectra("oaconvolve", case, x, g)
 
-    def run() -> Array:
-        with workers(THREADS):
-            y: Array = convolve(x, turned, mode="valid", axes=(-2, -1))
+
+def fftconvolve(case: Conv, x: Array, g: Array | None = None) -> Candidate:
+    return by_spectra("fftconvolve", case, x, g)
+
+
+def by_spectra(name: str, case: Conv, x: Array, g: Array | None) -> Candidate:
+    """SciPy's convolutions turn the filter around: they are given one that was turned before. Padding is none, or as
+    much as makes it a full convolution."""
+    convolve, workers = getattr(library("scipy.signal"), name), library("scipy.fft").set_workers
+    axes = case.spatial
+    w = case.weights()
+    turned = np.ascontiguousarray(np.flip(w, axes))
+    assert case.padding in (0, case.window[0] - 1)
+    mode, back = ("full", "valid") if case.padding else ("valid", "full")
+
+    def value() -> Array:
+        y: Array = convolve(x, turned, mode=mode, axes=axes)
         return y
+
+    def value_and_pull() -> tuple[Array, Array, Array]:
+        assert g is not None
+        by_data = convolve(g, w, mode=back, axes=axes)
+        if case.padding:
+            return value(), by_data, np.flip(convolve(g, np.flip(x, axes), mode="valid", axes=axes), axes)
+        return value(), by_data, convolve(x, np.flip(g, axes), mode="valid", axes=axes)
+
+    def run() -> Any:
+        with workers(THREADS):
+            return value() if case.mode == "forward" else value_and_pull()
 
     return Candidate(run)
 
@@ -165,6 +188,7 @@ PEERS: dict[str, Callable[[Conv, Array, Array | None], Candidate]] = {
     "onnxruntime": onnxruntime,
     "opencv": opencv,
     "scipy": scipy,
+    "fftconvolve": fftconvolve,
 }
 
 

@@ -21,6 +21,7 @@ SECTIONS = {
     "conv": "convolution, forward",
     "conv vjp": "convolution, value and VJP of data and filters",
     "conv other": "transposed convolution, other ranks, large filters",
+    "conv long": "long filters on one channel of 48,000 samples",
     "options": "options, beside the plain case with as many outputs",
     "calls": "one call on 4×4 data",
     "memory": "peak memory beyond arguments and results",
@@ -241,6 +242,19 @@ def conv_other() -> Iterator[Row]:
     yield Row("conv other", "127×127 on one channel, 2048²", huge, ("opencv", "scipy"), (AHEAD,))
 
 
+SPECTRA = ("scipy", "fftconvolve")
+
+
+def conv_long() -> Iterator[Row]:
+    """Those that sum directly are left out beside the longest filter."""
+    for taps in (257, 1025, 16385):
+        for mode, title in (("forward", ""), ("vjp", ", value + VJP")):
+            for padding, words in ((0, "valid"), (taps - 1, "full")):
+                case = Conv((1, 1, 48000), 1, (taps,), padding=padding, mode=mode)
+                direct = ("torch",) if taps < 2000 else ()
+                yield Row("conv long", f"{taps:,} taps, {words}{title}", case, (*direct, *SPECTRA), (AHEAD,))
+
+
 def calls() -> Iterator[Row]:
     for op in ("max", "avg"):
         case = Case(op, (1, 1, 4, 4), (2, 2))
@@ -290,6 +304,6 @@ def package() -> Iterator[Row]:
 
 
 def rows() -> list[Row]:
-    networks = (forward, vjp, windows, images, dtypes, smooth, conv, conv_vjp, conv_other)
+    networks = (forward, vjp, windows, images, dtypes, smooth, conv, conv_vjp, conv_other, conv_long)
     makers = (*networks, options, calls, memory, threads, package)
     return [row for maker in makers for row in maker()]

@@ -148,7 +148,8 @@ class Memo {
     explicit Memo(nb::object array_type) : array_type_(array_type) {}
 
     void learn(nb::handle x, nb::object given, nb::object recipe, nb::object out_shape, nb::object out_dtype) {
-        if (Py_TYPE(x.ptr()) != reinterpret_cast<PyTypeObject*>(array_type_.ptr()) || !is_immutable(given.ptr())) return;
+        if (Py_TYPE(x.ptr()) != reinterpret_cast<PyTypeObject*>(array_type_.ptr()) || !is_immutable(given.ptr()))
+            return;
         Entry entry{given, nb::borrow(x.attr("dtype")), recipe, nb::cast<const Recipe*>(recipe), out_shape, out_dtype};
         const nb::ft_lock_guard lock(mutex_);
         // The oldest one leaves with `entry`, after the lock: what is freed with it may run other code.
@@ -364,6 +365,7 @@ NB_MODULE(_core, m) {
         },
         nb::arg("f"));
     m.def("set_verbose", [](bool on) { verbose.store(on); }, nb::arg("on"));
+    m.def("set_fft", &set_fft, nb::arg("mode"));
     m.def("empty", &new_array, nb::arg("shape"), nb::arg("dtype"));
     m.def("kept_bytes", &kept_bytes);
     m.def("kept_limit", &kept_limit);

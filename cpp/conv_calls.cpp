@@ -60,7 +60,8 @@ class ConvCalls {
                const std::vector<std::vector<int64_t>>& core, int64_t groups, bool first, int form, int type,
                nb::object out_shape) {
         ArrayView data, filters, offset;
-        if (!view_array(x, data) || !view_array(w, filters) || data.dtype != filters.dtype || !is_immutable(given.ptr()))
+        if (!view_array(x, data) || !view_array(w, filters) || data.dtype != filters.dtype ||
+            !is_immutable(given.ptr()))
             return;
         if (!bias.is_none() && (!view_array(bias, offset) || offset.dtype != data.dtype)) return;
         const int rank = static_cast<int>(core.size()), batch = data.ndim - rank - 1;

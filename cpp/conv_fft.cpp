@@ -1,256 +1,171 @@
-// Large filters on single channels: overlapping squares of the source are multiplied by the filter's spectrum.
+// Convolution and its adjoint with respect to the input by overlap-save, see conv_fft.hpp.
 //
-// Two squares are transformed at once, one as the real part and one as the imaginary part: the filter is real, so they
-// stay apart. Everything is done in double, whose error, spread over a square, is far below that of a direct sum in
-// float; and squares with results that are not finite are made anew by direct sums, as in conv_winograd.cpp.
+// Blocks with results that are not finite are computed again by direct sums, as in conv_winograd.cpp: an infinite cell
+// is seen by its own windows only.
 
-#include <cmath>
-#include <cstring>
+#include "conv_fft.hpp"
+
+#include <atomic>
 
 #include "conv_forward.hpp"
-#include "cpu.hpp"
 #include "parallel.hpp"
 
 namespace cenote {
 
 namespace {
 
-constexpr int64_t kLeastTaps = 24 * 24, kLeastPixels = 96 * 96, kLargest = 512;
+constexpr int64_t kFilterBytes = int64_t{64} << 20, kUnitBytes = int64_t{16} << 20;  // of spectra at a time
+constexpr int64_t kChunk = 256;     // numbers of each spectrum that a task multiplies: those of all channels stay near
+constexpr int64_t kFusedUnits = 4;  // fewer are not worth the idle threads
 
-struct Spectrum {
-    Forward direct;
-    const Plan& p = direct.plan;
-    const ConvKernels* kernels;    // of double
-    int64_t n, pitch;              // of a square
-    int64_t rows, columns;         // results of a square
-    int64_t down, across, planes;  // squares of a plane; planes
-    int64_t group;
-    std::vector<double> turns;
-    Memory filter;  // its spectrum, transposed
+// Groups × pairs of blocks are units; some of them are computed at a time.
+struct FftRun {
+    const Fft& f;
+    Span groups, units;
+    bool fused;     // one spectrum of the source for each result: a task from cells to results
+    int64_t fresh;  // spectra of filters to be computed
+    double *filters, *sources, *sums;
+    std::atomic<uint8_t>* strange;  // of all units: results that are not finite
+
+    int64_t group_of(int64_t unit) const { return unit / f.pairs; }
+    Matrix filter(int64_t group, int64_t index) const {
+        return spectrum_at(f, filters, (group - groups.begin) * f.filters + index);
+    }
 };
 
-struct Square {
-    double *re, *im;
-};
-
-Square take_square(const Spectrum& f, Arena* arena) {
-    const int64_t bytes = f.n * f.pitch * static_cast<int64_t>(sizeof(double));
-    return {static_cast<double*>(arena_take(arena, bytes)), static_cast<double*>(arena_take(arena, bytes))};
+// Spectra of filters, then those of the source.
+void spectrum_task(const void* context, int64_t task, Arena* arena) {
+    const auto& r = *static_cast<const FftRun*>(context);
+    const Fft& f = r.f;
+    const Matrix held = take_matrix(f, arena);
+    if (task < r.fresh)
+        return filter_spectrum(f, r.groups.begin + task / f.filters, task % f.filters, held,
+                               spectrum_at(f, r.filters, task));
+    task -= r.fresh;
+    const int64_t each = f.planes * f.p.reduce, unit = r.units.begin + task / each, rest = task % each;
+    source_spectrum(f, unit % f.pairs, rest / f.p.reduce, r.group_of(unit) * f.p.reduce + rest % f.p.reduce, held,
+                    spectrum_at(f, r.sources, task));
 }
 
-void transform(const Spectrum& f, Square s, bool inverse) {
-    f.kernels->fft({s.re, s.im, f.pitch, f.n, f.n, f.turns.data(), inverse});
-}
-
-void transpose(const Spectrum& f, Square from, Square to) {
-    constexpr int64_t kSide = 32;  // in pieces that stay in the cache
-    const int64_t width = sizeof(double);
-    for (int part = 0; part < 2; ++part) {
-        double *a = part ? from.im : from.re, *b = part ? to.im : to.re;
-        for (int64_t i = 0; i < f.n; i += kSide)
-            for (int64_t j = 0; j < f.n; j += kSide)
-                f.kernels->load({DType::f64, reinterpret_cast<char*>(a + i * f.pitch + j), width, f.pitch * width,
-                                 b + j * f.pitch + i, f.pitch, 1, kSide, kSide});
-    }
-}
-
-// A row of numbers of the array's dtype.
-void read_row(DType type, const char* from, int64_t stride, double* to, int64_t count) {
-    if (type == DType::f64)
-        for (int64_t i = 0; i < count; ++i) std::memcpy(to + i, from + i * stride, sizeof(double));
-    else
-        for (int64_t i = 0; i < count; ++i) {
-            float value;
-            std::memcpy(&value, from + i * stride, sizeof(float));
-            to[i] = value;
+// A few frequencies of all results.
+void product_task(const void* context, int64_t task, Arena*) {
+    const auto& r = *static_cast<const FftRun*>(context);
+    const Fft& f = r.f;
+    const Plan& p = f.p;
+    const int64_t at = task * kChunk, count = least(kChunk, f.size - at);
+    for (int64_t i = 0; i < (r.units.end - r.units.begin) * f.out_planes * p.out; ++i) {
+        const int64_t out = i % p.out, plane = i / p.out % f.out_planes, unit = i / p.out / f.out_planes;
+        const int64_t group = r.group_of(r.units.begin + unit);
+        const Matrix sum = spectrum_at(f, r.sums, i);
+        bool first = true;
+        for (int64_t tap = 0; tap < f.taps; ++tap) {
+            const int64_t source = source_of(f, plane, tap);
+            for (int64_t in = 0; source >= 0 && in < p.reduce; ++in) {
+                const Matrix x = spectrum_at(f, r.sources, (unit * f.planes + source) * p.reduce + in);
+                const int64_t part = (in % p.parts) ^ (out % p.parts);
+                const Matrix w = r.filter(group, filter_index(f, tap, in / p.parts, out / p.parts, part));
+                const int sign = in % p.parts > out % p.parts ? -1 : 1;
+                f.kernels->product(
+                    {sum.re + at, sum.im + at, x.re + at, x.im + at, w.re + at, w.im + at, count, first ? 0 : sign});
+                first = false;
+            }
         }
-}
-
-bool write_row(DType type, char* to, int64_t stride, const double* from, int64_t count, double scale, double bias) {
-    double strange = 0;  // NaN when one is not finite
-    for (int64_t i = 0; i < count; ++i) {
-        const double value = from[i] * scale + bias;
-        if (type == DType::f64) {
-            std::memcpy(to + i * stride, &value, sizeof(double));
-            strange += value - value;
-        } else {
-            const auto narrow = static_cast<float>(value);
-            std::memcpy(to + i * stride, &narrow, sizeof(float));
-            strange += static_cast<double>(narrow - narrow);
-        }
-    }
-    return strange == 0;
-}
-
-// The spectrum of the filter, transposed as the squares are when they meet it.
-void transform_filter(const void* context, int64_t, Arena* arena) {
-    const auto& f = *static_cast<const Spectrum*>(context);
-    const Plan& p = f.p;
-    const PlanAxis &outer = p.axes[p.axes.size() - 2], &inner = p.axes.back();
-    Square s = take_square(f, arena);
-    const auto bytes = static_cast<size_t>(f.n * f.pitch) * sizeof(double);
-    std::memset(s.re, 0, bytes);
-    std::memset(s.im, 0, bytes);
-    const char* w = p.w + f.group * p.w_group;
-    for (int64_t t = 0; t < outer.k; ++t)
-        read_row(p.part, w + t * outer.w_stride, inner.w_stride, s.re + t * f.pitch, inner.k);
-    auto* const spectrum = reinterpret_cast<double*>(f.filter.get());
-    Square to{spectrum, spectrum + f.n * f.pitch};
-    transform(f, s, false);
-    transpose(f, s, to);
-    transform(f, to, false);
-}
-
-// Where square `index` begins: windows on the last two axes, and the others in `tile`.
-void place(const Spectrum& f, int64_t index, Tile& tile) {
-    const Plan& p = f.p;
-    const int axes = static_cast<int>(p.axes.size());
-    tile.u.resize(axes);
-    tile.chunk.resize(axes);
-    const int64_t size[2] = {f.rows, f.columns}, count[2] = {f.down, f.across};
-    for (int q = axes - 1; q >= 0; --q) {
-        const PlanAxis& a = p.axes[q];
-        tile.chunk[q] = {0, a.k};
-        const bool inside = q >= axes - 2;
-        const int64_t steps = inside ? count[q - (axes - 2)] : a.u.end - a.u.begin;
-        const int64_t width = inside ? size[q - (axes - 2)] : 1;
-        const int64_t begin = a.u.begin + index % steps * width;
-        tile.u[q] = {begin, least(begin + width, a.u.end)};
-        index /= steps;
+        for (int64_t j = at; first && j < at + count; ++j) sum.re[j] = sum.im[j] = 0;  // padding only
     }
 }
 
-void bring_in(const Spectrum& f, const Tile& tile, double* to) {
+void result_task(const void* context, int64_t task, Arena* arena) {
+    const auto& r = *static_cast<const FftRun*>(context);
+    const Fft& f = r.f;
     const Plan& p = f.p;
-    const int axes = static_cast<int>(p.axes.size());
-    const char* source = p.source + f.group * p.source_channel;
-    for (int q = 0; q < axes - 2; ++q) source += tile.u[q].begin * p.axes[q].stride;
-    const PlanAxis &outer = p.axes[axes - 2], &inner = p.axes[axes - 1];
-    const int64_t top = tile.u[axes - 2].begin + outer.phases[0].taps[0].offset;
-    const int64_t left = tile.u[axes - 1].begin + inner.phases[0].taps[0].offset;
-    const int64_t begin = least(f.n, most(0, -left)), end = most(begin, least(f.n, inner.n - left));
-    for (int64_t i = 0; i < f.n; ++i) {
-        double* row = to + i * f.pitch;
-        if (top + i < 0 || top + i >= outer.n) {
-            std::memset(row, 0, static_cast<size_t>(f.n) * sizeof(double));
-            continue;
-        }
-        std::memset(row, 0, static_cast<size_t>(begin) * sizeof(double));
-        std::memset(row + end, 0, static_cast<size_t>(f.n - end) * sizeof(double));
-        read_row(p.part, source + (top + i) * outer.stride + (left + begin) * inner.stride, inner.stride, row + begin,
-                 end - begin);
+    const int64_t out = task % p.out, plane = task / p.out % f.out_planes;
+    const int64_t unit = r.units.begin + task / p.out / f.out_planes, group = r.group_of(unit), pair = unit % f.pairs;
+    const Matrix result = take_matrix(f, arena);
+    if (r.fused) {
+        const Matrix sum = take_matrix(f, arena), w = r.filter(group, 0);
+        source_spectrum(f, pair, 0, group, result, sum);
+        f.kernels->product({sum.re, sum.im, sum.re, sum.im, w.re, w.im, f.size, 0});
+        inverse_fft(f, sum, result);
+    } else {
+        inverse_fft(f, spectrum_at(f, r.sums, task), result);
     }
-}
-
-bool give_out(const Spectrum& f, const Tile& tile, const double* from) {
-    const Plan& p = f.p;
-    const int axes = static_cast<int>(p.axes.size());
-    char* result = p.result + f.group * p.result_channel;
-    for (int q = 0; q < axes; ++q) result += (tile.u[q].begin + p.axes[q].phases[0].out_base) * p.axes[q].out_stride;
-    double bias = 0;
-    if (p.bias) read_row(p.part, p.bias + f.group * p.bias_stride, 0, &bias, 1);
-    const double scale = 1.0 / static_cast<double>(f.n * f.n);
     bool finite = true;
-    const Span rows = tile.u[axes - 2], columns = tile.u[axes - 1];
-    for (int64_t i = 0; i < rows.end - rows.begin; ++i)
-        finite &= write_row(p.part, result + i * p.axes[axes - 2].out_stride, p.axes[axes - 1].out_stride,
-                            from + i * f.pitch, columns.end - columns.begin, scale, bias);
-    return finite;
+    for (int i = 0; i < 2 && 2 * pair + i < f.blocks; ++i)
+        finite &= store_block(f, 2 * pair + i, plane, group * p.out + out, i ? result.im : result.re);
+    if (!finite) r.strange[unit].store(1, std::memory_order_relaxed);
 }
 
-void run_pair(const void* context, int64_t pair, Arena* arena) {
-    const auto& f = *static_cast<const Spectrum*>(context);
-    const int64_t all = f.planes * f.down * f.across;
-    Square a = take_square(f, arena), b = take_square(f, arena);
-    Tile tile[2];
-    const int count = 2 * pair + 1 < all ? 2 : 1;
-    for (int i = 0; i < count; ++i) {
-        place(f, 2 * pair + i, tile[i]);
-        bring_in(f, tile[i], i ? a.im : a.re);
+// The windows of a block, all results of the tapped axes, of one group.
+Plan part_of(const Fft& f, int64_t group, int64_t block) {
+    Plan part = f.p;
+    const Plan& p = f.p;
+    part.groups = 1;
+    part.source += group * p.reduce / p.parts * p.source_channel;
+    part.result += group * p.out / p.parts * p.result_channel;
+    part.w += group * p.w_group;
+    if (part.bias) part.bias += group * p.out / p.parts * p.bias_stride;
+    BlockAt b = block_at(f, block);
+    const auto restrict = [&](size_t axis, Span u) { part.axes[axis].u = part.axes[axis].phases[0].u = u; };
+    const auto windows = [](const Segment& s) { return Span{s.u, s.u + (s.results - 1) * s.u_step + 1}; };
+    restrict(f.columns.axis, windows(b.columns));
+    if (!f.line) restrict(f.rows.axis, windows(b.rows));
+    for (size_t i = f.walked.size(); i-- > 0;) {
+        const Span all = p.axes[f.walked[i]].u;
+        const int64_t u = all.begin + b.walked % (all.end - all.begin);
+        restrict(f.walked[i], {u, u + 1});
+        b.walked /= all.end - all.begin;
     }
-    if (count == 1) std::memset(a.im, 0, static_cast<size_t>(f.n * f.pitch) * sizeof(double));
-    transform(f, a, false);
-    transpose(f, a, b);
-    transform(f, b, false);
-    const auto* spectrum = reinterpret_cast<const double*>(f.filter.get());
-    for (int64_t at = 0; at < f.n * f.pitch; at += f.pitch)
-        f.kernels->fft_product({b.re + at, b.im + at, spectrum + at, spectrum + f.n * f.pitch + at, f.n});
-    transform(f, b, true);
-    transpose(f, b, a);
-    transform(f, a, true);
-    for (int i = 0; i < count; ++i) {
-        if (give_out(f, tile[i], i ? a.im : a.re)) continue;
-        for (int j = 0; j < count; ++j)  // both, for they share their numbers
-            ForwardTask{f.direct, f.p, arena, tile[j], {f.group, f.group + 1}, {0, 1}}.run();
-        return;
-    }
+    part.pixels = 1;
+    for (const PlanAxis& a : part.axes) part.pixels *= a.u.end - a.u.begin;
+    return part;
 }
 
-int64_t squares(const PlanAxis& a, int64_t n) { return ceil_div(a.u.end - a.u.begin, n - a.k + 1); }
-
-// The side of the squares that makes the least work.
-int64_t best_side(const PlanAxis& outer, const PlanAxis& inner) {
-    int64_t best = 0, logarithm = 6;
-    double least_cost = 0;
-    for (int64_t n = 64; n <= kLargest; n *= 2, ++logarithm) {
-        if (n < 2 * outer.k - 1 && n < kLargest) continue;
-        if (n < outer.k || n < inner.k || (n < 2 * inner.k - 1 && n < kLargest)) continue;
-        const double cost = static_cast<double>(squares(outer, n) * squares(inner, n)) *
-                            static_cast<double>(n * n * logarithm) * (n > 256 ? 1.5 : 1.0);
-        if (best == 0 || cost < least_cost) best = n, least_cost = cost;
+// Both blocks of a pair, for they share their numbers.
+void compute_directly(const Fft& f, const std::vector<std::atomic<uint8_t>>& strange) {
+    int64_t count = 0;
+    for (const auto& s : strange) count += s.load(std::memory_order_relaxed);
+    if (count == 0) return;
+    if (2 * count > static_cast<int64_t>(strange.size())) return run_directly(f.p);
+    for (int64_t unit = 0; unit < static_cast<int64_t>(strange.size()); ++unit) {
+        if (!strange[unit].load(std::memory_order_relaxed)) continue;
+        for (int64_t block = 2 * (unit % f.pairs); block < f.blocks && block < 2 * (unit % f.pairs) + 2; ++block) {
+            const Plan part = part_of(f, unit / f.pairs, block);
+            if (part.pixels > 0) run_directly(part);
+        }
     }
-    return best;
 }
 
 }  // namespace
 
-bool fft_pays(const Plan& p) {
-    const size_t axes = p.axes.size();
-    if (axes < 2 || p.parts != 1 || p.reduce != 1 || p.out != 1) return false;
-    if (p.part != DType::f32 && p.part != DType::f64) return false;
-    for (size_t q = 0; q < axes; ++q) {
-        const PlanAxis& a = p.axes[q];
-        if (a.step != 1 || a.out_step != 1 || a.phases.size() != 1) return false;
-        if (q + 2 < axes ? a.k != 1 : a.k == 0 || a.d != 1) return false;
+bool run_fft(const Plan& p) {
+    FftChoice choice;
+    if (!choose_fft(p, false, choice)) return false;
+    const Fft f = lay_out_fft(p, choice);
+    const int threads = conv_threads(choice.cost);
+    std::vector<std::atomic<uint8_t>> strange(static_cast<size_t>(p.groups * f.pairs));
+    const int64_t bytes = f.spectrum_bytes(), sources = f.planes * p.reduce, results = f.out_planes * p.out;
+    const bool fused = sources * results * f.taps == 1 && p.groups * f.pairs >= kFusedUnits;
+    const int64_t groups = most(1, least(p.groups, kFilterBytes / (f.filters * bytes)));
+    const int64_t all = groups * f.pairs;
+    const int64_t units = fused ? all : most(1, least(all, kUnitBytes / ((sources + results) * bytes)));
+    const Spectra spectra((groups * f.filters + (fused ? 0 : units * (sources + results))) * bytes);
+    FftRun r{f, {0, 0}, {0, 0}, fused, 0, spectra.get(), nullptr, nullptr, strange.data()};
+    r.sources = r.filters + groups * f.filters * 2 * f.size;
+    r.sums = r.sources + units * sources * 2 * f.size;
+    for (int64_t g = 0; g < p.groups; g += groups) {
+        r.groups = {g, least(g + groups, p.groups)};
+        r.fresh = (r.groups.end - g) * f.filters;
+        for (int64_t unit = g * f.pairs; unit < r.groups.end * f.pairs; unit += units) {
+            r.units = {unit, least(unit + units, r.groups.end * f.pairs)};
+            const int64_t some = r.units.end - unit;
+            parallel_for(r.fresh + (fused ? 0 : some * sources), threads, &spectrum_task, &r);
+            if (!fused) parallel_for(ceil_div(f.size, kChunk), threads, &product_task, &r);
+            parallel_for(some * results, threads, &result_task, &r);
+            r.fresh = 0;
+        }
     }
-    const PlanAxis &outer = p.axes[axes - 2], &inner = p.axes[axes - 1];
-    const int64_t pixels = (outer.u.end - outer.u.begin) * (inner.u.end - inner.u.begin);
-    if (outer.k * inner.k < kLeastTaps || pixels < kLeastPixels || outer.k < 8 || inner.k < 8) return false;
-    const int64_t n = best_side(outer, inner);
-    // A butterfly is about ten products.
-    return n > 0 && static_cast<double>(squares(outer, n) * squares(inner, n) * n * n) * 100 <
-                        static_cast<double>(pixels * outer.k * inner.k);
-}
-
-void run_fft(Plan& plan) {
-    Spectrum f{};
-    f.direct.plan = std::move(plan);
-    const Plan& p = f.p;
-    const PlanAxis &outer = p.axes[p.axes.size() - 2], &inner = p.axes.back();
-    f.n = best_side(outer, inner);
-    f.pitch = f.n + 8;  // columns of a power of two would share their places in the cache
-    f.rows = f.n - outer.k + 1;
-    f.columns = f.n - inner.k + 1;
-    f.down = squares(outer, f.n);
-    f.across = squares(inner, f.n);
-    f.planes = 1;
-    for (size_t q = 0; q + 2 < p.axes.size(); ++q) f.planes *= p.axes[q].u.end - p.axes[q].u.begin;
-    f.kernels = level_in_use().find_conv(DType::f64);
-    f.turns.resize(static_cast<size_t>(f.n));
-    for (int64_t j = 0; j < f.n / 2; ++j) {
-        const double angle = 2 * 3.14159265358979323846 * static_cast<double>(j) / static_cast<double>(f.n);
-        f.turns[j] = std::cos(angle);
-        f.turns[f.n / 2 + j] = std::sin(angle);
-    }
-    choose_method(f.direct, false);
-    f.direct.pack_late = f.direct.lanes != Lanes::groups;
-    pack_weights(f.direct);
-    f.filter = Memory(2 * f.n * f.pitch * static_cast<int64_t>(sizeof(double)));
-    const int64_t pairs = ceil_div(f.planes * f.down * f.across, 2);
-    for (f.group = 0; f.group < p.groups; ++f.group) {
-        parallel_for(1, 1, &transform_filter, &f);
-        parallel_for(pairs, conv_threads(static_cast<double>(pairs * f.n * f.n) * 50), &run_pair, &f);
-    }
+    compute_directly(f, strange);
+    return true;
 }
 
 }  // namespace cenote

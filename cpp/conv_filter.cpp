@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "conv_fft.hpp"
 #include "conv_filter.hpp"
 #include "parallel.hpp"
 
@@ -113,6 +114,7 @@ bool reads_planes(const Plan& p) {
 }  // namespace
 
 void run_filter(Plan& plan) {
+    if (run_fft_filter(plan)) return;
     Filter f{};
     f.plan = std::move(plan);
     Plan& p = f.plan;

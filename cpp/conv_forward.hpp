@@ -56,9 +56,10 @@ void copy_source(Forward& f, int threads);
 bool winograd_pays(const Plan& p);
 void run_winograd(Plan& plan);
 
-// Large filters on single channels: see conv_fft.cpp.
-bool fft_pays(const Plan& p);
-void run_fft(Plan& plan);
+// Long filters, where that costs less: see conv_fft.cpp. False: nothing was done.
+bool run_fft(const Plan& plan);
+// By direct sums.
+void run_directly(const Plan& plan);
 
 // The results of a tile on one axis: all phases together leave no gaps.
 Span results_of(const Plan& p, const Tile& tile, size_t axis);

@@ -23,6 +23,7 @@ void plan_forward(PlanAxis& p, const ConvAxis& a) {
     p.out_step = 1;
     p.u = {0, a.o};
     Phase phase{{0, a.o}, 0, {}};
+    phase.taps.reserve(static_cast<size_t>(a.k));
     for (int64_t t = 0; t < a.k; ++t) phase.taps.push_back({t, t * a.d - a.low});
     p.phases.push_back(std::move(phase));
 }
@@ -36,6 +37,7 @@ void plan_backward(PlanAxis& p, const ConvAxis& a) {
     for (int64_t i = 0; i < least(a.s, a.n); ++i) {
         const int64_t u = floor_div(i + a.low, a.s), r = i + a.low - u * a.s;
         Phase phase{{u, u + ceil_div(a.n - i, a.s)}, r - a.low, {}};
+        if (a.s == 1) phase.taps.reserve(static_cast<size_t>(a.k));
         for (int64_t t = a.k - 1; t >= 0; --t)
             if ((r - t * a.d) % a.s == 0) phase.taps.push_back({a.k - 1 - t, (r - t * a.d) / a.s});
         p.u = p.phases.empty() ? phase.u : Span{least(p.u.begin, phase.u.begin), most(p.u.end, phase.u.end)};

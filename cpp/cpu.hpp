@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "fft_kernels.hpp"
 #include "levels.hpp"
 
 namespace cenote {
@@ -12,6 +13,7 @@ struct Level {
     const char* name;
     PoolKernels pool;
     const ConvKernels* (*find_conv)(DType work);  // f32, f64, u32 or u64
+    const FftKernels* fft;
     bool (*supported)();
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "conv_kernels.hpp"
+#include "fft_kernels.hpp"
 #include "geometry.hpp"
 #include "separable.hpp"
 

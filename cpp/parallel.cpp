@@ -29,7 +29,7 @@ struct Arena {
         char* data;
         int64_t size, used;
     };
-    static constexpr int64_t kFirst = int64_t{1} << 18, kKept = int64_t{1} << 20;
+    static constexpr int64_t kFirst = int64_t{1} << 18, kKept = int64_t{1} << 22;
     static constexpr std::align_val_t kAligned{128};
     std::vector<Chunk> chunks;
     size_t current = 0;

@@ -31,8 +31,9 @@ def test_work_is_counted_by_the_direct_sum() -> None:
 
 
 def test_the_rows_have_the_peers_and_goals_that_are_listed() -> None:
-    found = [row for row in rows() if isinstance(row.case, Conv)]
-    assert {row.section for row in found} == {"conv", "conv vjp", "conv other"}
+    every = [row for row in rows() if isinstance(row.case, Conv)]
+    assert {row.section for row in every} == {"conv", "conv vjp", "conv other", "conv long"}
+    found = [row for row in every if row.section != "conv long"]
     for row in found:
         case = row.case
         assert isinstance(case, Conv)
@@ -47,3 +48,13 @@ def test_the_rows_have_the_peers_and_goals_that_are_listed() -> None:
         dense = case.window == (3, 3) and case.stride == case.dilation == 1 and not case.depthwise
         judged = dense and case.layout == "last" and case.mode == "forward"
         assert bounds.get("ahead of torch") == (1.3 if judged else None)
+
+
+def test_long_filters_are_beside_those_that_transform() -> None:
+    found = [row for row in rows() if row.section == "conv long"]
+    taps = {row.case.window[0] for row in found if isinstance(row.case, Conv)}
+    assert taps == {257, 1025, 16385}
+    assert len(found) == 12
+    for row in found:
+        assert row.peers[-2:] == ("scipy", "fftconvolve")
+        assert [goal.kind for goal in row.goals] == ["ahead"]

@@ -7,6 +7,7 @@
 #include <immintrin.h>
 #endif
 
+#include "../fft_kernels.hpp"
 #include "../levels.hpp"
 
 #define CENOTE_ONCE __attribute__((noinline))
@@ -48,10 +49,6 @@ constexpr ConvKernels float_kernels_of() {
     all.winograd_cells = &winograd_cells<T>;
     all.winograd_filter = &winograd_filter<T>;
     all.winograd_results = &winograd_results<T>;
-    if constexpr (__is_same(T, double)) {
-        all.fft = &fft<T>;
-        all.fft_product = &fft_product<T>;
-    }
     return all;
 }
 

@@ -86,28 +86,66 @@ inline void fft_inverse(T* re, T* im, int64_t pitch, int64_t n, const T* cosine,
     for (; half < n; half *= 4) fft_two_steps<true, T, V>(re, im, pitch, n, half, cosine, sine);
 }
 
-template <class T>
-void fft(const FftCall& c) {
+// Rows of a column times their twiddle factors, which lie as the numbers do.
+template <bool Inverse, class T, class V>
+inline void fft_twiddle(T* re, T* im, int64_t pitch, int64_t n, const T* cosine, const T* sine) {
+    for (int64_t at = 0; at < n * pitch; at += pitch) {
+        const Complex<V> a =
+            turned<Inverse>(Complex<V>{load<V>(re + at), load<V>(im + at)}, load<V>(cosine + at), load<V>(sine + at));
+        store(re + at, a.re), store(im + at, a.im);
+    }
+}
+
+inline void fft_columns(const FftColumns& c) {
+    using T = double;
     for_lanes<T>(c.lanes, [&](auto l, int64_t i) {
         using V = typename decltype(l)::V;
-        T *re = static_cast<T*>(c.re) + i, *im = static_cast<T*>(c.im) + i;
-        const T *cosine = static_cast<const T*>(c.turns), *sine = cosine + c.n / 2;
-        if (c.inverse)
+        T *re = c.re + i, *im = c.im + i;
+        const T *cosine = c.turns, *sine = cosine + c.n / 2;
+        const int64_t more = c.n * c.pitch + i;
+        if (c.inverse) {
+            if (c.twiddles) fft_twiddle<true, T, V>(re, im, c.pitch, c.n, c.twiddles + i, c.twiddles + more);
             fft_inverse<T, V>(re, im, c.pitch, c.n, cosine, sine);
-        else
+        } else {
             fft_forward<T, V>(re, im, c.pitch, c.n, cosine, sine);
+            if (c.twiddles) fft_twiddle<false, T, V>(re, im, c.pitch, c.n, c.twiddles + i, c.twiddles + more);
+        }
     });
 }
 
-// a *= conj(b)
-template <class T>
-void fft_product(const FftProduct& c) {
-    T *re = static_cast<T*>(c.re), *im = static_cast<T*>(c.im);
-    const T *re_b = static_cast<const T*>(c.re_b), *im_b = static_cast<const T*>(c.im_b);
-    for_lanes<T>(c.count, [&](auto l, int64_t i) {
-        using V = typename decltype(l)::V;
-        const V a = load<V>(re + i), b = load<V>(im + i), x = load<V>(re_b + i), y = load<V>(im_b + i);
-        store(re + i, a * x + b * y);
-        store(im + i, b * x - a * y);
-    });
+inline void fft_product(const SpectrumProduct& c) {
+    const auto run = [&](auto combine) CENOTE_INLINE {
+        for_lanes<double>(c.count, [&](auto l, int64_t i) {
+            using V = typename decltype(l)::V;
+            const V a = load<V>(c.re_a + i), b = load<V>(c.im_a + i), x = load<V>(c.re_b + i), y = load<V>(c.im_b + i);
+            store(c.re + i, combine(c.re + i, V(a * x + b * y)));
+            store(c.im + i, combine(c.im + i, V(b * x - a * y)));
+        });
+    };
+    if (c.sum == 0)
+        run([](const double*, auto v) { return v; });
+    else if (c.sum > 0)
+        run([](const double* to, auto v) { return decltype(v)(load<decltype(v)>(to) + v); });
+    else
+        run([](const double* to, auto v) { return decltype(v)(load<decltype(v)>(to) - v); });
 }
+
+inline bool fft_results(const FftResults& c) {
+    bool finite = true;
+    for_lanes<double>(c.count, [&](auto l, int64_t i) {
+        using V = typename decltype(l)::V;
+        const V v = load<V>(c.row + i) * c.scale + c.bias;
+        store(c.row + i, v);
+        const auto within = (v < c.limit) & (v > -c.limit);
+        if constexpr (IsVector<V>::value) {
+            int64_t all = -1;
+            for (int k = 0; k < decltype(l)::count; ++k) all &= within[k];
+            finite &= all != 0;
+        } else {
+            finite &= within;
+        }
+    });
+    return finite;
+}
+
+const FftKernels fft_kernels{&fft_columns, &fft_product, &fft_results};

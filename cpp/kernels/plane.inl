@@ -169,6 +169,11 @@ void load_plane(const PlaneCall& c) {
         if (size_of(c.type) == 1) return load_plane_of<uint8_t, T>(c);
         if (size_of(c.type) == 2) return load_plane_of<uint16_t, T>(c);
     }
+    if constexpr (__is_same(T, double)) {  // of Fourier transforms
+        if (c.type == DType::f32) return load_plane_of<float, T>(c);
+        if (c.type == DType::f16) return load_plane_of<Half, T>(c);
+        if (c.type == DType::bf16) return load_plane_of<Brain, T>(c);
+    }
     load_plane_of<T, T>(c);
 }
 
@@ -181,6 +186,11 @@ void store_plane(const PlaneCall& c) {
     if constexpr (__is_same(T, uint32_t)) {
         if (size_of(c.type) == 1) return store_plane_of<uint8_t, T>(c);
         if (size_of(c.type) == 2) return store_plane_of<uint16_t, T>(c);
+    }
+    if constexpr (__is_same(T, double)) {  // of Fourier transforms
+        if (c.type == DType::f32) return store_plane_of<float, T>(c);
+        if (c.type == DType::f16) return store_plane_of<Half, T>(c);
+        if (c.type == DType::bf16) return store_plane_of<Brain, T>(c);
     }
     store_plane_of<T, T>(c);
 }
