@@ -188,7 +188,7 @@ class Memo {
         const nb::ft_lock_guard lock(mutex_);
         if (i > entries_.size()) i = entries_.size();
         while (i-- > 0)
-            if (same(entries_[i].given.ptr(), given.ptr())) return entries_[i];
+            if (is_same(entries_[i].given.ptr(), given.ptr())) return entries_[i];
         return {};
     }
 

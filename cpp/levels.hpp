@@ -53,6 +53,7 @@ struct PoolKernels {
     }                                                                     \
     namespace conv_##level {                                              \
         const ConvKernels* find_conv(DType work);                         \
+        extern const FftKernels fft_kernels;                              \
     }
 
 CENOTE_POOL_LEVEL(baseline)
