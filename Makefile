@@ -6,15 +6,17 @@ BIN := $(VENV)/bin
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp cpp/kernels/*.inl cpp/isa/*.cpp)
 SOURCES := $(CPP) CMakeLists.txt pyproject.toml
 PY := src tests benchmarks examples
+SANITIZED := build/sanitize
 
-.PHONY: help demo test bench lint format clean
+.PHONY: help demo test sanitize bench lint format clean
 help:
-	@echo 'make demo    build, install into $(VENV) and run the demonstration'
-	@echo 'make test    build, install what the tests need and run them all'
-	@echo 'make bench   time cenote beside other libraries and a copy, and write the tables of README.md'
-	@echo 'make lint    check formatting, types and style'
-	@echo 'make format  rewrite the sources in the project style'
-	@echo 'make clean   remove $(VENV) and everything that was built'
+	@echo 'make demo      build, install into $(VENV) and run the demonstration'
+	@echo 'make test      build, install what the tests need and run them all'
+	@echo 'make sanitize  build with sanitizers into $(SANITIZED) and run the tests of the core on it, on every SIMD level'
+	@echo 'make bench     time cenote beside other libraries and a copy, and write the tables of README.md'
+	@echo 'make lint      check formatting, types and style'
+	@echo 'make format    rewrite the sources in the project style'
+	@echo 'make clean     remove $(VENV) and everything that was built'
 
 # Each stamp is newer than what it was made from, so that a second run has nothing to do.
 $(BIN)/python:
@@ -55,6 +57,18 @@ demo: $(VENV)/.built
 test: $(VENV)/.test
 	@echo '» running the tests'
 	@$(BIN)/python -m pytest
+
+# In a place of its own: what is installed in $(VENV) stays as it is.
+$(SANITIZED)/.built: $(VENV)/.tools $(SOURCES) $(wildcard src/cenote/*.py src/cenote/*/*.py)
+	@echo '» building cenote with sanitizers (some minutes)'
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	  --no-deps --upgrade --target $(SANITIZED)/site --config-settings=build-dir=$(SANITIZED)/cmake \
+	  --config-settings=cmake.define.CENOTE_SANITIZE=ON .
+	@touch $@
+
+sanitize: $(SANITIZED)/.built $(VENV)/.test
+	@echo '» running the tests of the core under the sanitizers'
+	@$(BIN)/python tools/sanitize.py $(SANITIZED)/site
 
 bench: $(VENV)/.bench
 	@echo '» running the benchmarks'

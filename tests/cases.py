@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from hypothesis import assume
+from hypothesis import assume, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -26,11 +27,17 @@ INTEGERS = [np.dtype(t) for t in "bBhHiIqQ"]
 FLOATS = [np.dtype("e"), BFLOAT16, np.dtype("f"), np.dtype("d")]
 REALS = [np.dtype("?"), *INTEGERS, *FLOATS]
 COMPLEX = [np.dtype("F"), np.dtype("D")]
-LEVELS = _core.levels()
+LEVELS = [_core.level()] if os.environ.get("CENOTE_SIMD") else _core.levels()
 
 # Ties, signed zeros, infinities and NaN are the rule here, not the exception.
 AWKWARD = np.array([-2.0, -1.0, -0.0, 0.0, 1.0, 2.0, np.inf, -np.inf, np.nan])
 ODDS = np.array([0.14, 0.14, 0.14, 0.14, 0.14, 0.14, 0.04, 0.06, 0.06])
+
+SHARE = int(os.environ.get("CENOTE_TEST_SHARE", "1"))  # where each case takes long, one of so many
+
+
+def examples(count: int) -> settings:
+    return settings(max_examples=count // SHARE)
 
 
 def make_data(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any], awkward: bool) -> Array:

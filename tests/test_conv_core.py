@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cenote as cn
-from cases import BFLOAT16, COMPLEX, DEFAULT_LIMITS, FLOATS, INTEGERS, LEVELS, Case, same_bits
+from cases import BFLOAT16, COMPLEX, DEFAULT_LIMITS, FLOATS, INTEGERS, LEVELS, Case, examples, same_bits
 from cenote import convolution_reference as slow
 from cenote.convolving import convolve
 from cenote.frame import conv_frame
 from cenote.geometry import Axis
 from conv_cases import DTYPES, ConvCase, conv_cases, reference
 
-thorough = settings(max_examples=400)
+thorough = examples(400)
 RESULTS = ["y", "x", "w"]
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cenote as cn
+from cases import examples
 from conv_cases import ConvCase, conv_cases, reference
 
-some = settings(max_examples=150)
+some = examples(150)
 DOUBLE = [np.dtype("d")]
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import COMPLEX, LEVELS, REALS, Case, cases, same_bits
+from cases import COMPLEX, LEVELS, REALS, Case, cases, examples, same_bits
 from cenote import primitives, reference
 from cenote.window import parse_window
 
-thorough = settings(max_examples=600)
+thorough = examples(600)
 
 # lp and smooth max go through powers, exponentials and logarithms: a few units in the last place of the double
 # that they are computed in, or half a unit of a smaller result.

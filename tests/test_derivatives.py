@@ -9,15 +9,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cenote as cn
-from cases import Case, cases
+from cases import Case, cases, examples
 from cenote import primitives
 from cenote.window import parse_window
 
-some = settings(max_examples=200)
+some = examples(200)
 DOUBLE = [np.dtype("d")]
 
 # Every pooling function with the options that it alone has. The functions of a window take its arguments besides.

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import cenote as cn
-from cases import Case, cases
+from cases import Case, cases, examples
 
 
 def fold_by_hand(case: Case, x: Any, init: Any, fn: Any) -> Any:
@@ -30,7 +30,7 @@ def fold_by_hand(case: Case, x: Any, init: Any, fn: Any) -> Any:
     return out
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(cases([np.dtype("b")]))
 def test_any_function_is_folded_in_row_major_order(case: Case) -> None:
     if np.prod(case.geometry.out_shape) * np.prod(case.arguments["window"]) > 5000:
