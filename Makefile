@@ -73,7 +73,7 @@ $(SANITIZED)/.built: $(VENV)/.tools $(SOURCES) $(wildcard src/cenote/*.py src/ce
 	@echo '» building cenote with sanitizers (some minutes)'
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	  --no-deps --upgrade --target $(SANITIZED)/site --config-settings=build-dir=$(SANITIZED)/cmake \
-	  --config-settings=cmake.define.CENOTE_SANITIZE=ON .
+	  --config-settings=cmake.define.CENOTE_SANITIZE=ON --config-settings=install.strip=false .
 	@touch $@
 
 sanitize: $(SANITIZED)/.built $(VENV)/.test

@@ -71,20 +71,30 @@ constexpr PoolKernels avx512_kernels() {
 }
 #endif
 
+template <auto Float, auto Rest>
+const ConvKernels* conv_of(DType work) {
+    return work == DType::f32 ? Float() : Rest(work);
+}
+
 // Plain data: nothing is made at first use, when another thread might fork, nor destroyed while threads are running.
 constexpr Level kLevels[] = {
 #if defined(CENOTE_HAS_BASELINE)
-    {"baseline", baseline_kernels(), &conv_baseline::find_conv, &conv_baseline::fft_kernels, &always},
+    {"baseline", baseline_kernels(), &conv_of<&conv_baseline::conv_f32, &conv_baseline::conv_rest>,
+     &conv_baseline::fft_kernels, &always},
 #endif
 #if defined(CENOTE_HAS_AVX2)
-    {"avx2", CENOTE_ALL_KERNELS(avx2, 32), &conv_avx2::find_conv, &conv_avx2::fft_kernels, &has_avx2},
+    {"avx2", CENOTE_ALL_KERNELS(avx2, 32), &conv_of<&conv_avx2::conv_f32, &conv_avx2::conv_rest>,
+     &conv_avx2::fft_kernels, &has_avx2},
 #endif
 #if defined(CENOTE_HAS_AVX512)
-    {"avx512", avx512_kernels(), &conv_avx512::find_conv, &conv_avx512::fft_kernels, &has_avx512},
+    {"avx512", avx512_kernels(), &conv_of<&conv_avx512::conv_f32, &conv_avx2::conv_rest>, &conv_avx512::fft_kernels,
+     &has_avx512},
 #endif
 #if defined(CENOTE_HAS_NEON)  // which is the baseline of its architecture
-    {"baseline", CENOTE_ALL_KERNELS(neon, 16), &conv_neon::find_conv, &conv_neon::fft_kernels, &always},
-    {"neon", CENOTE_ALL_KERNELS(neon, 16), &conv_neon::find_conv, &conv_neon::fft_kernels, &always},
+    {"baseline", CENOTE_ALL_KERNELS(neon, 16), &conv_of<&conv_neon::conv_f32, &conv_neon::conv_rest>,
+     &conv_neon::fft_kernels, &always},
+    {"neon", CENOTE_ALL_KERNELS(neon, 16), &conv_of<&conv_neon::conv_f32, &conv_neon::conv_rest>,
+     &conv_neon::fft_kernels, &always},
 #endif
 };
 

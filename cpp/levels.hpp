@@ -52,7 +52,8 @@ struct PoolKernels {
     TaskFn backward_avg(const Job& job);                                  \
     }                                                                     \
     namespace conv_##level {                                              \
-        const ConvKernels* find_conv(DType work);                         \
+        const ConvKernels* conv_f32();                                    \
+        const ConvKernels* conv_rest(DType work);                         \
         extern const FftKernels fft_kernels;                              \
     }
 

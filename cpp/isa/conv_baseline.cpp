@@ -1,3 +1,0 @@
-#define CENOTE_LEVEL conv_baseline
-#define CENOTE_VECTOR_BYTES 16
-#include "../kernels/conv.inl"

@@ -1,0 +1,14 @@
+// Convolution of float32, and the Fourier transforms, which are in double.
+
+#include "conv_prologue.inl"
+
+namespace cenote::CENOTE_CONV_LEVEL {
+
+#include "../fft.inl"
+
+const ConvKernels* conv_f32() {
+    static constexpr ConvKernels kernels = kernels_with_winograd<float>();
+    return &kernels;
+}
+
+}  // namespace cenote::CENOTE_CONV_LEVEL
