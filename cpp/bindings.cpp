@@ -130,7 +130,7 @@ struct Recipe {
             r.winners = winners->data();
             r.report = report_of(winners->itemsize());
         }
-        call("pool", x, [&] { return algorithm_of(r); }, [&] { run(r); });
+        call("pool", x.shape(), [&] { return algorithm_of(r); }, [&] { run(r); });
     }
 
     void run_with(nb::handle x, nb::handle y, nb::handle winners, nb::handle order) const {
@@ -226,9 +226,10 @@ void move_winners(const Axes& axes, nb::handle x, nb::handle y, nb::handle winne
     r.report = report_of(where.itemsize());
     if (backwards)
         call(
-            "backward", cells, [&] { return scatter_algorithm(r, cells.bytes()); }, [&] { scatter(r, cells.bytes()); });
+            "backward", cells.shape(), [&] { return scatter_algorithm(r, cells.bytes()); },
+            [&] { scatter(r, cells.bytes()); });
     else
-        call("forward", cells, [] { return "gather"; }, [&] { gather(r); });
+        call("forward", cells.shape(), [] { return "gather"; }, [&] { gather(r); });
 }
 
 void put_values(nb::handle out, nb::handle values, nb::handle index, int64_t planes) {
@@ -238,7 +239,7 @@ void put_values(nb::handle out, nb::handle values, nb::handle index, int64_t pla
         throw std::invalid_argument("values, indices and result do not agree");
     const int64_t per_plane = items / planes, plane_size = cells / planes;
     call(
-        "unpool", from, [] { return "scatter"; },
+        "unpool", from.shape(), [] { return "scatter"; },
         [&] { put(to.data(), from.data(), at.data(), planes, per_plane, plane_size, width); });
 }
 
@@ -302,15 +303,12 @@ void conv(int form, nb::handle x, nb::handle w, nb::handle y, nb::handle bias, n
     r.x = conv_array(bx, of_x, width);
     r.y = conv_array(by, of_y, width);
     r.w = conv_array(bw, of_w, width);
-    if (bias.is_none()) {
-        const Unlocked unlocked;
-        return convolve(r);
-    }
+    const auto run = [&] { call("conv", bx.shape(), [&] { return conv_method_of(r); }, [&] { convolve(r); }); };
+    if (bias.is_none()) return run();
     const Buffer bb(bias, false);
     r.bias_stride = conv_array(bb, {form == 1 ? of_x.back() : of_y.back()}, width).stride[0];
     r.bias = static_cast<const char*>(bb.data());
-    const Unlocked unlocked;
-    convolve(r);
+    run();
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <span>
 
 namespace cenote {
 
@@ -20,6 +21,7 @@ class Buffer {
     void* data() const { return view_.buf; }
     int ndim() const { return view_.ndim; }
     int64_t shape(int i) const { return view_.shape[i]; }
+    std::span<const Py_ssize_t> shape() const { return {view_.shape, static_cast<size_t>(view_.ndim)}; }
     int64_t stride(int i) const { return view_.strides[i]; }
     int64_t itemsize() const { return view_.itemsize; }
     int64_t bytes() const { return view_.len; }

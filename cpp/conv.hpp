@@ -30,6 +30,8 @@ struct ConvRequest {
 };
 
 void convolve(const ConvRequest& request);
+// The name of the method that it would take (conv_registry.cpp).
+const char* conv_method_of(const ConvRequest& request);
 
 // As set_limits() for pooling.
 void set_conv_limits(int64_t bytes_per_tile, int64_t cells_per_thread);

@@ -13,7 +13,7 @@
 #include "arrays.hpp"
 #include "conv.hpp"
 #include "immutable.hpp"
-#include "unlocked.hpp"
+#include "trace.hpp"
 
 namespace nb = nanobind;
 
@@ -120,10 +120,9 @@ class ConvCalls {
         lay_data(back ? r.y : r.x, data, r.rank, known->first);
         lay_data(back ? r.x : r.y, result, r.rank, known->first);
         lay_filters(r.w, filters, r.rank, known->first);
-        {
-            const Unlocked unlocked;
-            convolve(r);
-        }
+        call(
+            "conv", {data.shape, static_cast<size_t>(data.ndim)}, [&] { return conv_method_of(r); },
+            [&] { convolve(r); });
         return out;
     }
 

@@ -5,7 +5,6 @@
 
 #include <cstring>
 
-#include "conv_fft.hpp"
 #include "conv_filter.hpp"
 #include "parallel.hpp"
 
@@ -113,8 +112,7 @@ bool reads_planes(const Plan& p) {
 
 }  // namespace
 
-void run_filter(Plan& plan) {
-    if (run_fft_filter(plan)) return;
+void run_filter_directly(Plan& plan) {
     Filter f{};
     f.plan = std::move(plan);
     Plan& p = f.plan;

@@ -186,10 +186,4 @@ void run_directly(const Plan& plan) {
     if (!run_directly(plan, true)) run_directly(plan, false);
 }
 
-void run_forward(Plan& plan) {
-    if (run_fft(plan)) return;
-    if (winograd_pays(plan)) return run_winograd(plan);
-    run_directly(plan);
-}
-
 }  // namespace cenote

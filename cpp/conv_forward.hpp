@@ -60,6 +60,7 @@ void run_winograd(Plan& plan);
 bool run_fft(const Plan& plan);
 // By direct sums.
 void run_directly(const Plan& plan);
+void run_filter_directly(Plan& plan);
 
 // The results of a tile on one axis: all phases together leave no gaps.
 Span results_of(const Plan& p, const Tile& tile, size_t axis);

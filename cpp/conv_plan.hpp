@@ -150,7 +150,4 @@ void bundle_groups(Plan& plan, int64_t lanes);
 // Whether a kernel may read the source where it is, apart from padding: one channel per group, next to each other.
 bool reads_in_place(const Plan& plan);
 
-void run_forward(Plan& plan);
-void run_filter(Plan& plan);
-
 }  // namespace cenote

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "buffer.hpp"
 #include "cpu.hpp"
 #include "unlocked.hpp"
 
@@ -21,9 +21,9 @@ inline std::atomic<bool> verbose{false};
 // A line on stderr with how long a call took, for the life of this object.
 class CallReport {
  public:
-    CallReport(const char* what, const char* algorithm, const Buffer& x)
+    CallReport(const char* what, const char* algorithm, std::span<const Py_ssize_t> shape)
         : what_(what), algorithm_(algorithm), start_(std::chrono::steady_clock::now()) {
-        for (int i = 0; i < x.ndim(); ++i) shape_ += (i ? "x" : "") + std::to_string(x.shape(i));
+        for (const Py_ssize_t n : shape) shape_ += (shape_.empty() ? "" : "x") + std::to_string(n);
     }
     ~CallReport() {
         const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start_;
@@ -40,10 +40,10 @@ class CallReport {
 // A call of the core, without the GIL: computed, or only named while this thread traces. name() is asked for only then,
 // and for the report.
 template <class Name, class Run>
-void call(const char* what, const Buffer& x, Name name, Run run) {
+void call(const char* what, std::span<const Py_ssize_t> shape, Name name, Run run) {
     if (traced_names) return traced_names->push_back(name());
     if (verbose.load(std::memory_order_relaxed)) {
-        const CallReport report(what, name(), x);
+        const CallReport report(what, name(), shape);
         const Unlocked unlocked;
         return run();
     }
