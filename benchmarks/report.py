@@ -16,7 +16,7 @@ from cenote import _core
 from rows import SECTIONS, THREADS, Row
 
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
-IN_README = ("forward", "vjp", "windows", "images", "conv", "conv vjp", "conv other", "calls", "smooth")
+IN_README = ("forward", "vjp", "windows", "images", "conv", "conv vjp", "conv other", "conv long", "calls", "smooth")
 LIBRARIES = {
     "cenote": "cenote",
     "numpy": "NumPy",

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kFilterBytes = int64_t{64} << 20, kUnitBytes = int64_t{16} << 20;  // of spectra at a time
 constexpr int64_t kChunk = 256;     // numbers of each spectrum that a task multiplies: those of all channels stay near
-constexpr int64_t kFusedUnits = 4;  // fewer are not worth the idle threads
+constexpr int64_t kFusedUnits = 2;  // one is faster in two tasks, together with its filter
 
 // Groups × pairs of blocks are units; some of them are computed at a time.
 struct FftRun {

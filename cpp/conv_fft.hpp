@@ -40,11 +40,15 @@ struct Segment {
     int64_t u, u_step;     // result q is that of window u + q·u_step
 };
 
+constexpr int64_t kFftAside = 8;  // rows a power of two apart would share their places in the cache
+
 struct FftTables {
     int64_t n1, n2;
     bool line;
     std::vector<double> turns1, turns2, twiddles;
 };
+
+std::shared_ptr<const FftTables> fft_tables(int64_t n1, int64_t n2, bool line);
 
 // Which axes are transformed, in blocks of which size.
 struct FftChoice {

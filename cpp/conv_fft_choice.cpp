@@ -11,9 +11,9 @@ namespace cenote {
 namespace {
 
 // Costs count products of a direct sum in double on one channel, measured with AVX-512.
-constexpr double kPerStep = 2.6, kPerCell = 22;      // of a number of a transform: each of log2 n steps, and the rest
-constexpr double kPerProduct = 14;                   // of two numbers of spectra
-constexpr double kFarCells = 1 << 15, kFarCost = 8;  // more for a number of transforms that do not fit into a cache
+constexpr double kPerStep = 2.6, kPerCell = 22;       // of a number of a transform: each of log2 n steps, and the rest
+constexpr double kPerProduct = 14;                    // of two numbers of spectra
+constexpr double kFarCells = 1 << 17, kFarCost = 30;  // more for a number of transforms that do not fit into a cache
 constexpr double kCall = 10000;
 constexpr double kMatrixCost = 0.65, kFilterCost = 1.4;  // of a product
 constexpr int64_t kMatrix = 32, kFilterChannels = 16, kWinogradChannels = 16, kWinogradTaps = 1024;

@@ -96,38 +96,38 @@ inline void fft_twiddle(T* re, T* im, int64_t pitch, int64_t n, const T* cosine,
     }
 }
 
+// Whole vectors only: numbers of lanes and of spectra are multiples of 8.
 inline void fft_columns(const FftColumns& c) {
-    using T = double;
-    for_lanes<T>(c.lanes, [&](auto l, int64_t i) {
-        using V = typename decltype(l)::V;
-        T *re = c.re + i, *im = c.im + i;
-        const T *cosine = c.turns, *sine = cosine + c.n / 2;
+    using V = Lane<double, kVectorBytes>::V;
+    const double *cosine = c.turns, *sine = cosine + c.n / 2;
+    for (int64_t i = 0; i < c.lanes; i += Lane<double, kVectorBytes>::count) {
+        double *re = c.re + i, *im = c.im + i;
         const int64_t more = c.n * c.pitch + i;
         if (c.inverse) {
-            if (c.twiddles) fft_twiddle<true, T, V>(re, im, c.pitch, c.n, c.twiddles + i, c.twiddles + more);
-            fft_inverse<T, V>(re, im, c.pitch, c.n, cosine, sine);
+            if (c.twiddles) fft_twiddle<true, double, V>(re, im, c.pitch, c.n, c.twiddles + i, c.twiddles + more);
+            fft_inverse<double, V>(re, im, c.pitch, c.n, cosine, sine);
         } else {
-            fft_forward<T, V>(re, im, c.pitch, c.n, cosine, sine);
-            if (c.twiddles) fft_twiddle<false, T, V>(re, im, c.pitch, c.n, c.twiddles + i, c.twiddles + more);
+            fft_forward<double, V>(re, im, c.pitch, c.n, cosine, sine);
+            if (c.twiddles) fft_twiddle<false, double, V>(re, im, c.pitch, c.n, c.twiddles + i, c.twiddles + more);
         }
-    });
+    }
 }
 
 inline void fft_product(const SpectrumProduct& c) {
+    using V = Lane<double, kVectorBytes>::V;
     const auto run = [&](auto combine) CENOTE_INLINE {
-        for_lanes<double>(c.count, [&](auto l, int64_t i) {
-            using V = typename decltype(l)::V;
+        for (int64_t i = 0; i < c.count; i += Lane<double, kVectorBytes>::count) {
             const V a = load<V>(c.re_a + i), b = load<V>(c.im_a + i), x = load<V>(c.re_b + i), y = load<V>(c.im_b + i);
             store(c.re + i, combine(c.re + i, V(a * x + b * y)));
             store(c.im + i, combine(c.im + i, V(b * x - a * y)));
-        });
+        }
     };
     if (c.sum == 0)
-        run([](const double*, auto v) { return v; });
+        run([](const double*, V v) { return v; });
     else if (c.sum > 0)
-        run([](const double* to, auto v) { return decltype(v)(load<decltype(v)>(to) + v); });
+        run([](const double* to, V v) { return V(load<V>(to) + v); });
     else
-        run([](const double* to, auto v) { return decltype(v)(load<decltype(v)>(to) - v); });
+        run([](const double* to, V v) { return V(load<V>(to) - v); });
 }
 
 inline bool fft_results(const FftResults& c) {

@@ -158,6 +158,38 @@ inline void store_plane_of(const PlaneCall& c) {
     }
 }
 
+// Rows that are converted to double and back, for Fourier transforms.
+template <class S, class T>
+CENOTE_ONCE void load_rows(const PlaneCall& c) {
+    for (int64_t i = 0; i < c.n0; ++i) {
+        const char* const from = c.array + i * c.s0;
+        T* const to = static_cast<T*>(c.work) + i * c.d0;
+        if (c.s1 == static_cast<int64_t>(sizeof(S)) && c.d1 == 1) {
+            take_row<S>(to, from, c.n1);
+            continue;
+        }
+        for (int64_t j = 0; j < c.n1; ++j) {
+            __asm__ volatile("" : "+r"(j));  // gathers would only be more code
+            to[j * c.d1] = taken<S, T>(load<S>(reinterpret_cast<const S*>(from + j * c.s1)));
+        }
+    }
+}
+template <class S, class T>
+CENOTE_ONCE void store_rows(const PlaneCall& c) {
+    for (int64_t i = 0; i < c.n0; ++i) {
+        char* const to = c.array + i * c.s0;
+        const T* const from = static_cast<const T*>(c.work) + i * c.d0;
+        if (c.s1 == static_cast<int64_t>(sizeof(S)) && c.d1 == 1) {
+            give_row<S>(to, from, c.n1);
+            continue;
+        }
+        for (int64_t j = 0; j < c.n1; ++j) {
+            __asm__ volatile("" : "+r"(j));
+            store(reinterpret_cast<S*>(to + j * c.s1), given<S, T>(from[j * c.d1]));
+        }
+    }
+}
+
 // Signed integers travel as unsigned ones: wrapping is the same, and defined.
 template <class T>
 void load_plane(const PlaneCall& c) {
@@ -170,9 +202,9 @@ void load_plane(const PlaneCall& c) {
         if (size_of(c.type) == 2) return load_plane_of<uint16_t, T>(c);
     }
     if constexpr (__is_same(T, double)) {  // of Fourier transforms
-        if (c.type == DType::f32) return load_plane_of<float, T>(c);
-        if (c.type == DType::f16) return load_plane_of<Half, T>(c);
-        if (c.type == DType::bf16) return load_plane_of<Brain, T>(c);
+        if (c.type == DType::f32) return load_rows<float, T>(c);
+        if (c.type == DType::f16) return load_rows<Half, T>(c);
+        if (c.type == DType::bf16) return load_rows<Brain, T>(c);
     }
     load_plane_of<T, T>(c);
 }
@@ -188,9 +220,9 @@ void store_plane(const PlaneCall& c) {
         if (size_of(c.type) == 2) return store_plane_of<uint16_t, T>(c);
     }
     if constexpr (__is_same(T, double)) {  // of Fourier transforms
-        if (c.type == DType::f32) return store_plane_of<float, T>(c);
-        if (c.type == DType::f16) return store_plane_of<Half, T>(c);
-        if (c.type == DType::bf16) return store_plane_of<Brain, T>(c);
+        if (c.type == DType::f32) return store_rows<float, T>(c);
+        if (c.type == DType::f16) return store_rows<Half, T>(c);
+        if (c.type == DType::bf16) return store_rows<Brain, T>(c);
     }
     store_plane_of<T, T>(c);
 }
