@@ -135,24 +135,6 @@ struct WinogradResults {
     bool line;
 };
 
-// Fourier transforms along the first axis of n × lanes complex numbers, n a power of two; `turns` has n/2 cosines and
-// n/2 sines of the angles 2π·j/n.
-struct FftCall {
-    void* re;
-    void* im;
-    int64_t pitch, n, lanes;
-    const void* turns;
-    bool inverse;
-};
-// a *= conj(b)
-struct FftProduct {
-    void* re;
-    void* im;
-    const void* re_b;
-    const void* im_b;
-    int64_t count;
-};
-
 struct ConvKernels {
     int vector;  // lanes of a vector
     int panel;   // lanes of a whole panel of channels
@@ -170,9 +152,6 @@ struct ConvKernels {
     void (*winograd_cells)(const WinogradCells&);
     void (*winograd_filter)(const WinogradFilter&);
     bool (*winograd_results)(const WinogradResults&);  // false if one of them is not finite
-    // Of double only.
-    void (*fft)(const FftCall&);
-    void (*fft_product)(const FftProduct&);
 };
 
 }  // namespace cenote
