@@ -8,8 +8,8 @@ namespace cenote {
 
 namespace {
 
-// Of many pixels, sums of blocks are as many as products of a block are: longer blocks cost nothing in exactness.
-constexpr int64_t kManyPixels = 8192, kLongChain = 256;
+// The error of a sum is least where blocks are as many as the products of one: longer ones for many pixels.
+constexpr int64_t kManyPixels = 8192, kLongChain = 256, kShortChain = 64;
 
 struct Task {
     const Filter& f;
@@ -142,7 +142,7 @@ void Task::by_channels(char* packed) {
     call.run_count = static_cast<int64_t>(rows.size());
     call.step = box.sides.back().u_step;
     call.add = !first;
-    call.chain = p.pixels < kManyPixels ? 0 : kLongChain;
+    call.chain = p.pixels <= kFewPixels ? kShortChain : p.pixels < kManyPixels ? 0 : kLongChain;
     call.b = packed;
     for (int64_t n = begin; n < end; n += k.panel) {
         const int64_t lanes = least(k.panel, end - n), width = ceil_div(lanes, k.vector) * k.vector;
