@@ -28,9 +28,9 @@ std::vector<Tap> taps_of(const PlanAxis& a, size_t phase, Span chunk) {
 
 }  // namespace
 
-std::vector<Block> choose_blocks(Plan& p, int64_t copies, int64_t panel, int64_t& steps) {
+std::vector<Block> choose_blocks(Plan& p, int64_t copies, int64_t panel, int64_t& steps, int64_t most_channels) {
     const int64_t unit = p.parts, budget = conv_tile_bytes() / p.width;
-    int64_t count = p.reduce;
+    int64_t count = least(p.reduce, most(unit, most_channels / unit * unit));
     const auto fits = [&] {
         int64_t taps = 1;
         for (const PlanAxis& a : p.axes) taps *= least(a.k, a.chunk);

@@ -14,8 +14,10 @@ struct Block {
     int64_t first, count, start, steps;
 };
 
-// Blocks whose boxes fit into a tile, and whose panels of `panel` lanes into a cache. They do not depend on threads.
-std::vector<Block> choose_blocks(Plan& plan, int64_t copies, int64_t panel, int64_t& steps);
+// Blocks whose boxes fit into a tile, and whose panels of `panel` lanes into a cache, of at most so many channels. They
+// do not depend on threads.
+std::vector<Block> choose_blocks(Plan& plan, int64_t copies, int64_t panel, int64_t& steps,
+                                 int64_t most_channels = INT64_MAX);
 
 // body(index of the tap in the block, its offset in w in bytes) for all taps of a block.
 template <class Body>

@@ -13,6 +13,7 @@ namespace cenote {
 namespace {
 
 constexpr int64_t kMostParts = 8, kPartsBytes = 1024 * 1024;
+constexpr int64_t kLargeBoxes = 3;          // times as large as others
 constexpr int64_t kPlaneBytes = 16 * 1024;  // of one channel: half of the nearest cache
 
 // Products of parts to complex numbers: (re, re) - (im, im) and (re, im) + (im, re), left where (re, re), (re, im)
@@ -125,7 +126,11 @@ void run_filter_directly(Plan& plan) {
                                                                                 : SumLanes::channels;
     if (f.lanes == SumLanes::channels && p.groups > 1) bundle_groups(p, k.vector);
     const int64_t copies = alone && !planes ? p.groups * p.out : 1;
-    f.blocks = choose_blocks(p, copies, 0, f.steps);
+    // Of few pixels the sums are what is large: all pixels at a time, for fewer channels, and each sum is made once.
+    const bool few = f.lanes == SumLanes::channels && p.groups == 1 && p.pixels <= kFewPixels;
+    const int64_t bytes = conv_tile_bytes() * (few ? kLargeBoxes : 1);
+    f.blocks = few ? choose_blocks(p, copies, 0, f.steps, most(kLeastRows, bytes / p.width / all_cells(p)))
+                   : choose_blocks(p, copies, 0, f.steps);
     f.padded_out = f.lanes == SumLanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
     f.sums = p.groups * f.steps * f.padded_out;
     f.slices = most(1, least(kMostParts, kPartsBytes / most(1, f.sums * p.width)));
@@ -135,7 +140,7 @@ void run_filter_directly(Plan& plan) {
     else if (planes)
         choose_conv_tiles(p, 1, 0, least(kPlaneBytes, conv_tile_bytes()), f.slices);
     else
-        choose_conv_tiles(p, f.blocks[0].count * copies, alone ? copies : k.panel, conv_tile_bytes(), f.slices);
+        choose_conv_tiles(p, f.blocks[0].count * copies, alone ? copies : k.panel, bytes, f.slices);
     f.tiles = tile_count(p);
     f.slices = most(1, least(f.slices, f.tiles));
     f.to_result = f.lanes == SumLanes::channels && f.slices == 1 && f.tiles > 0 && p.same && p.parts == 1 &&

@@ -9,6 +9,9 @@ namespace cenote {
 // What the lanes of the sums are: channels of y, taps and channels of x, groups, or pixels of one channel of both.
 enum class SumLanes : uint8_t { channels, taps, groups, pixels };
 
+constexpr int64_t kFewPixels = 512;  // up to these, filters are larger than what they are made of
+constexpr int64_t kLeastRows = 24;   // channels of x in a block
+
 struct Filter {
     Plan plan;
     SumLanes lanes;

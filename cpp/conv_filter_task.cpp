@@ -9,8 +9,8 @@ namespace cenote {
 
 namespace {
 
-// Of many pixels, sums of blocks are as many as products of a block are: longer blocks cost nothing in exactness.
-constexpr int64_t kManyPixels = 8192, kLongChain = 256;
+// The error of a sum is least where blocks are as many as the products of one: longer ones for many pixels.
+constexpr int64_t kManyPixels = 8192, kLongChain = 256, kShortChain = 64;
 
 struct Task {
     const Filter& f;
@@ -22,7 +22,8 @@ struct Task {
     Tile tile{};
     Box box{};
     int64_t pixels = 0;
-    std::vector<Run> rows{};  // of pixels along the last axis: a, b as ChannelsCall has them
+    std::vector<Run> rows{};                      // of pixels along the last axis: a, b as ChannelsCall has them
+    std::vector<std::vector<int64_t>> windows{};  // the first one of each row
     std::vector<int64_t> from{}, to{};
     std::vector<size_t> phase{};  // there is only one
 
@@ -60,12 +61,48 @@ struct Task {
         });
     }
 
+    // The rows of pixels that see real cells with a tap, and where its cells begin in the box.
+    struct TapRuns {
+        int64_t index, at;
+        std::vector<Run> runs;
+    };
+    std::vector<TapRuns> real_runs() const;
     void by_channels(char* packed);
     void by_taps(char* packed);
     void by_groups(char* packed);
     void by_groups_in_place();
     void by_planes(char* memory);
 };
+
+std::vector<Task::TapRuns> Task::real_runs() const {
+    const size_t axes = p.axes.size();
+    std::vector<TapRuns> all;
+    std::vector<int64_t> at(axes);
+    for (size_t q = 0; q < axes; ++q) at[q] = block.chunk[q].begin;
+    for (int64_t index = 0;; ++index) {
+        TapRuns tap{index, 0, {}};
+        std::vector<Span> real(axes);
+        for (size_t q = 0; q < axes; ++q) {
+            const PlanAxis& a = p.axes[q];
+            const int64_t offset = a.phases[0].taps[at[q]].offset;
+            real[q] = {ceil_div(-offset, a.step), floor_div(a.n - 1 - offset, a.step) + 1};
+            tap.at += tap_at(box, static_cast<int>(q), offset);
+        }
+        for (size_t r = 0; r < rows.size(); ++r) {
+            bool seen = true;
+            for (size_t q = 0; q + 1 < axes; ++q) seen &= windows[r][q] >= real[q].begin && windows[r][q] < real[q].end;
+            const int64_t first = windows[r][axes - 1];
+            const int64_t begin = most(0, real[axes - 1].begin - first);
+            const int64_t length = least(rows[r].length, real[axes - 1].end - first) - begin;
+            if (seen && length > 0)
+                tap.runs.push_back({rows[r].a + begin * box.sides.back().u_step, rows[r].b + begin, length});
+        }
+        all.push_back(std::move(tap));
+        size_t q = axes;
+        while (q-- > 0 && ++at[q] == block.chunk[q].end) at[q] = block.chunk[q].begin;
+        if (q == static_cast<size_t>(-1)) return all;
+    }
+}
 
 void Task::by_channels(char* packed) {
     const ConvKernels& k = *p.kernels;
@@ -75,14 +112,27 @@ void Task::by_channels(char* packed) {
     build_runs(p, block, box, phase, RunShape::channels, 0, taps);
     std::vector<int64_t> w_at;
     for_taps(p, block, [&](int64_t, int64_t offset) { w_at.push_back(offset + block.first * p.w_reduce); });
+    const auto sum_at = [&](int64_t i) {
+        if (!f.to_result) return (block.start + i) * f.padded_out;
+        return (w_at[i / block.count] + i % block.count * p.w_reduce) / p.width;
+    };
     for (const Run& run : taps) {
         for (int64_t i = run.b; i < run.b + run.length; ++i) {
             from.push_back(run.a + i - run.b);
-            if (f.to_result)
-                to.push_back((w_at[i / block.count] + i % block.count * p.w_reduce) / p.width);
-            else
-                to.push_back((block.start + i) * f.padded_out);
+            to.push_back(sum_at(i));
         }
+    }
+    // On small planes much of a filter is on padding: each tap on its own, over the pixels that see real cells with it.
+    std::vector<TapRuns> each;
+    if (p.pixels <= kFewPixels && block.count >= kLeastRows && p.groups == 1) {
+        each = real_runs();
+        from.clear();
+        to.clear();
+        for (const TapRuns& tap : each)
+            for (int64_t i = 0; i < block.count; ++i) {
+                from.push_back(tap.at + i);
+                to.push_back(sum_at(tap.index * block.count + i));
+            }
     }
     ChannelsCall call{};
     call.a = box.data;
@@ -93,7 +143,7 @@ void Task::by_channels(char* packed) {
     call.run_count = static_cast<int64_t>(rows.size());
     call.step = box.sides.back().u_step;
     call.add = !first;
-    call.chain = p.pixels < kManyPixels ? 0 : kLongChain;
+    call.chain = p.pixels <= kFewPixels ? kShortChain : p.pixels < kManyPixels ? 0 : kLongChain;
     call.b = packed;
     for (int64_t n = begin; n < end; n += k.panel) {
         const int64_t lanes = least(k.panel, end - n), width = ceil_div(lanes, k.vector) * k.vector;
@@ -104,7 +154,15 @@ void Task::by_channels(char* packed) {
         else
             call.out = sums + (group * f.steps * f.padded_out + n) * p.width;
         call.lanes = static_cast<int>(f.to_result ? lanes : width);
-        k.channels(call);
+        if (each.empty()) k.channels(call);
+        for (const TapRuns& tap : each) {
+            call.a_at = from.data() + tap.index * block.count;
+            call.out_at = to.data() + tap.index * block.count;
+            call.rows = block.count;
+            call.runs = tap.runs.data();
+            call.run_count = static_cast<int64_t>(tap.runs.size());
+            k.channels(call);
+        }
     }
 }
 
@@ -288,7 +346,9 @@ void run_filter_task(const void* context, int64_t index, Arena* arena) {
         fill_box(p, task.box, group, b.first, b.count, layout, memory);
         task.pixels = 0;
         task.rows.clear();
-        task.for_rows([&](int64_t in, int64_t, const auto&) {
+        task.windows.clear();
+        task.for_rows([&](int64_t in, int64_t, const auto& at) {
+            task.windows.push_back(at);
             task.rows.push_back({in, task.pixels, task.columns()});
             task.pixels += task.columns();
         });

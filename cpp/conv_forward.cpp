@@ -48,8 +48,10 @@ Lanes choose_lanes(const Plan& p) {
     if (p.groups > 1 && p.parts == 1 && !planar && p.out < vector && (p.out == 1 || p.reduce == 1))
         return Lanes::groups;
     if (p.groups > 1 && !planar && p.reduce > p.parts) return Lanes::channels;
-    // Planes in, planes out, and each number in goes to many out: nothing is transposed.
-    if (planar && p.taps == 1 && p.groups == 1 && p.parts == 1 && p.out >= p.reduce &&
+    // Planes in, planes out, and each number in goes to many out: nothing is transposed, unless planes are so small
+    // that many lanes would be empty.
+    const bool small = p.pixels <= kFewPixels && p.axes.back().u.end - p.axes.back().u.begin < 4 * vector;
+    if (planar && !small && p.taps == 1 && p.groups == 1 && p.parts == 1 && p.out >= p.reduce &&
         p.axes.back().out_stride == p.part_bytes && p.axes.back().out_step == 1)
         return Lanes::pixels;
     // The same with a few channels in and many taps, if rows are long enough for whole blocks of vectors.

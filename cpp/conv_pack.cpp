@@ -14,7 +14,7 @@ int64_t panel_at(const Forward& f, int64_t first, int64_t end) {
 
 namespace {
 
-constexpr int64_t kHeld = 16 * 1024;  // bytes of a panel that are transposed at a time
+constexpr int64_t kHeld = 32 * 1024;  // bytes of a panel that are transposed at a time
 
 // The product with a complex number a + bi, of [re, im]: [a, b; -b, a].
 template <class T>

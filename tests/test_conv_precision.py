@@ -1,7 +1,7 @@
 """The rounding error of float32 convolutions and of both derivatives beside torch's, measured against float64.
 
 Sums have the lengths of the rows of the benchmarks, and of two deep layers; planes and batches are those of the rows,
-where one filter has thousands of cells smaller ones. The table in docs/dtypes.md is printed by running this file.
+where one filter has thousands of cells smaller ones. The table in docs/semantics.md is printed by running this file.
 """
 
 from __future__ import annotations
