@@ -36,9 +36,9 @@ class Install:
             raise SystemExit(f"compare: no package cenote in {where}")
         if not path.exists():
             raise SystemExit(f"compare: {where} does not exist")
-        front = [str(HERE)] + ([where] if path.is_dir() else [])
+        front = [str(HERE)] + ([str(path.resolve())] if path.is_dir() else [])
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(front)}
-        command = [python, str(HERE / "compare.py"), "--serve"]
+        command = [python, str(HERE / "compare.py"), "--serve", *([where] if path.is_dir() else [])]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
         )
@@ -60,8 +60,18 @@ class Install:
         self.process.wait()
 
 
-def serve() -> None:
+def only_from(folder: str) -> None:
+    """Take cenote from this folder: the import hook of an editable install would come before it."""
+    for finder in list(sys.meta_path):
+        spec = finder.find_spec("cenote", None)
+        if spec is not None and spec.origin is not None and not Path(spec.origin).is_relative_to(folder):
+            sys.meta_path.remove(finder)
+
+
+def serve(folder: str | None) -> None:
     """Answer requests until there are none: what a process of an install does."""
+    if folder is not None:
+        only_from(str(Path(folder).resolve()))
     import cenote as cn
     from measure import SAMPLE, TURN, seconds
     from peers import cenote
@@ -153,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--serve"]:
-        serve()
+    if sys.argv[1:2] == ["--serve"]:
+        serve(sys.argv[2] if len(sys.argv) > 2 else None)
     else:
         sys.exit(main())

@@ -220,9 +220,10 @@ const Algorithm kAlgorithms[] = {
 
 Choice first_match(const Job& job, bool small_only) {
     const PoolKernels& level = level_in_use().pool;
+    const int kind = static_cast<int>(kind_of(job));
     for (const Algorithm& a : kAlgorithms) {
         if (small_only && !a.small) continue;
-        const Kernels kernels = a.kernels[static_cast<int>(kind_of(job))];
+        const Kernels kernels = a.kernels[kind];
         if (!kernels || !(level.*kernels) || !a.accepts(job, level)) continue;
         if (const TaskFn kernel = (level.*kernels)(job)) return {a.name, kernel};
     }

@@ -268,50 +268,60 @@ void run_pass(const RowKernels& op, const Axis& a, int q, int rank, const int64_
             run_line(p, plan, p.ahead(in.base, in_offset), p.ahead(out.base, out_offset));
         return;
     }
-    const int64_t step = plan.batch.apart * p.run, windows = p.count;
+    const int64_t width = op.width, step = plan.batch.apart * p.run * width, windows = p.count;
+    const Elements first = p.ahead(plan.line, plan.at.before * p.run), source = p.ahead(in.base, plan.at.from * p.run);
+    int64_t from[kBatchLines], to[kBatchLines], place[kBatchLines];
+    for (int64_t i = 0; i < plan.batch.count; ++i) place[i] = i * step;
     for (int64_t line = 0; line < lines;) {
-        int64_t to[kBatchLines], n = 0;
+        int64_t n = 0;
         for (; n < plan.batch.count && line < lines; ++n, ++line, next_line()) {
-            to[n] = out_offset;
-            copy_line(op, p.ahead(plan.line, n * step), p.ahead(in.base, in_offset), plan.at, p.run, p.run);
+            from[n] = in_offset * width;
+            to[n] = out_offset * width;
         }
+        const int64_t elements = plan.at.middle * p.run * width, results = windows * p.run * width;
+        op.copy_lines(first.v, place, source.v, from, n, elements);
+        if (in.base.w) op.copy_lines(first.w, place, source.w, from, n, elements);
         p.count = (n - 1) * plan.batch.apart + windows;
         if (plan.method == Method::log_step)
             windows_by_log_step(p, plan.line, plan.batch.results, p.run, plan.sums, plan.spare);
         else
             windows_in_a_row(p, plan.line, plan.batch.results, p.count, nullptr, {});
-        for (int64_t i = 0; i < n; ++i)
-            op.copy(p.ahead(out.base, to[i]), p.ahead(plan.batch.results, i * step), windows * p.run);
+        op.copy_lines(out.base.v, to, plan.batch.results.v, place, n, results);
+        if (op.two_planes) op.copy_lines(out.base.w, to, plan.batch.results.w, place, n, results);
     }
 }
 
-View run_passes(const RowKernels& op, const Job& job, const PoolTile& tile, View in, const View* last, Arena* arena,
-                bool outermost_first) {
+View run_passes(const RowKernels& op, const Job& job, const PoolTile& tile, const View& first, const View* last,
+                Arena* arena, bool outermost_first) {
     int64_t extent[kMaxDims];
     int passes = 0;
     for (int q = 0; q < job.rank; ++q) {
         extent[q] = tile.cells[q];
         passes += !is_identity(job.axis[q]);
     }
+    View buffers[2];  // a view has room for 64 strides: none is copied but the last
+    const View* in = &first;
     for (int i = 0; i < job.rank; ++i) {
         const int q = outermost_first ? i : job.pass[i];
         if (is_identity(job.axis[q])) continue;
-        View out;
+        const View* out = last;
         const int64_t before = extent[q];
         extent[q] = tile.count[q];
-        if (--passes == 0 && last) {
-            out = *last;
-        } else {
-            const int64_t size = contiguous(job.rank, extent, tile.lanes, out.stride);
-            out.base = take_elements(op, arena, size, true);
+        if (--passes > 0 || !last) {
+            View& buffer = buffers[passes % 2];
+            buffer.base = take_elements(op, arena, contiguous(job.rank, extent, tile.lanes, buffer.stride), true);
+            out = &buffer;
         }
         extent[q] = before;
-        run_pass(op, job.axis[q], q, job.rank, extent, tile.lanes, tile.j0[q], tile.count[q], tile.c0[q], in, out,
+        run_pass(op, job.axis[q], q, job.rank, extent, tile.lanes, tile.j0[q], tile.count[q], tile.c0[q], *in, *out,
                  job.weight[q], arena);
         extent[q] = tile.count[q];
         in = out;
     }
-    return in;
+    View result;
+    result.base = in->base;
+    for (int q = 0; q < job.rank; ++q) result.stride[q] = in->stride[q];
+    return result;
 }
 
 }  // namespace cenote

@@ -72,12 +72,14 @@ struct RowKernels {
     // out[i] = in[i · step], by groups of `group` elements.
     void (*every_nth)(char* out, const char* in, int64_t n, int64_t step, int64_t group);
     void (*interleave)(char* out, const char* even, const char* odd, int64_t n);
+    // Lines of `bytes` bytes, from and to where they are listed; a call for each would take longer than a short line.
+    void (*copy_lines)(char* out, const int64_t* to, const char* in, const int64_t* from, int64_t lines, int64_t bytes);
 };
 
 // All passes of a tile, from `in` to `last` if it is given, otherwise to working memory. `outermost_first`: in memory
 // order, whatever order the meaning has.
-View run_passes(const RowKernels& op, const Job& job, const PoolTile& tile, View in, const View* last, Arena* arena,
-                bool outermost_first = false);
+View run_passes(const RowKernels& op, const Job& job, const PoolTile& tile, const View& in, const View* last,
+                Arena* arena, bool outermost_first = false);
 
 // One pass along axis q of a tile whose axes have `extent` elements before and windows `count` after it.
 void run_pass(const RowKernels& op, const Axis& a, int q, int rank, const int64_t* extent, int64_t lanes, int64_t j0,

@@ -23,6 +23,7 @@ constexpr RowKernels make_row_kernels() {
     k.pixels[2] = &join_pixels<C, 0>;
     k.every_nth = &take_every<Unsigned<T>>;
     k.interleave = &weave<Unsigned<T>>;
+    k.copy_lines = &copy_lines;
     if constexpr (C::summed) {
         k.digit[0][0] = &join_digit<C, 1, false>;
         k.digit[0][1] = &join_digit<C, 2, false>;

@@ -182,6 +182,10 @@ inline void copy_row(T* out, const T* in, int64_t n) {
     __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
 }
 
+inline void copy_lines(char* out, const int64_t* to, const char* in, const int64_t* from, int64_t lines, int64_t n) {
+    for (int64_t i = 0; i < lines; ++i) copy_row(out + to[i], in + from[i], n);
+}
+
 // Elements as they are; the second plane is made up where there is none yet.
 template <class C>
 void copy_elements(Elements to, Elements from, int64_t n) {

@@ -238,15 +238,22 @@ inline bool finish_planes(const Job& job, const PoolTile& b, Arena* arena) {
 template <class T, class S>
 CENOTE_ONCE void add_rows(T* __restrict to, const char* x, int64_t stride, int64_t count, int64_t n) {
     const auto row = [&](int64_t r) { return reinterpret_cast<const S*>(x + r * stride); };
-    if (count % 2) {
-        const S* __restrict a = row(--count);
-        for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(a[i]);
-    } else {
+    if (count == 0)
         for (int64_t i = 0; i < n; ++i) to[i] = 0;
-    }
-    for (int64_t r = 0; r < count; r += 2) {
-        const S* __restrict a = row(r), * __restrict b = row(r + 1);
-        for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(to[i] + a[i] + b[i]);
+    // Four at a time, of which the first are not added to anything: totals are written once for windows of four rows.
+    for (int64_t r = 0; r < count; r += 4) {
+        const int64_t some = least(4, count - r);
+        const S* __restrict a = row(r), * __restrict b = row(r + (some > 1)), * __restrict c = row(r + 2 * (some > 2)), * __restrict d = row(r + 3 * (some > 3));
+        const auto add = [&](auto sum) CENOTE_INLINE {
+            if (r == 0)
+                for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(sum(i));
+            else
+                for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(to[i] + sum(i));
+        };
+        if (some == 1) add([&](int64_t i) CENOTE_INLINE { return a[i]; });
+        if (some == 2) add([&](int64_t i) CENOTE_INLINE { return a[i] + b[i]; });
+        if (some == 3) add([&](int64_t i) CENOTE_INLINE { return a[i] + b[i] + c[i]; });
+        if (some == 4) add([&](int64_t i) CENOTE_INLINE { return a[i] + b[i] + c[i] + d[i]; });
     }
 }
 

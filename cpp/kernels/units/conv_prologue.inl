@@ -38,9 +38,9 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 template <class T>
 constexpr ConvKernels kernels_of() {
-    return {kLanes<T>,        2 * kLanes<T>,     kMostM,     kLanes<T>,      &channels<T>,    &pixels<T>, &lanes<T>,
-            &lanes_filter<T>, &planes_filter<T>, &border<T>, &load_plane<T>, &store_plane<T>, nullptr,    nullptr,
-            nullptr};
+    return {kLanes<T>,      2 * kLanes<T>,   kMostM,           kLanes<T>,         &channels<T>,
+            &pixels<T>,     &lanes<T>,       &lanes_filter<T>, &planes_filter<T>, &border<T>,
+            &load_plane<T>, &store_plane<T>, nullptr,          nullptr,           nullptr};
 }
 
 template <class T>

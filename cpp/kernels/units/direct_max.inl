@@ -61,33 +61,37 @@ TaskFn pick_keys(const Job& job) {
     return job.winners ? nullptr : &pick_at_once<Keyed<Pick<T, true, false>>, T>;
 }
 
-template <class T>
 TaskFn pick_valid(const Job& job) {
-    return job.winners ? nullptr : &pick_at_once<Keyed<Pick<T, true, true>>, T>;
+    if (job.winners || (job.in != DType::f32 && job.in != DType::f64)) return nullptr;
+    if (job.in == DType::f64) return &pick_at_once<Keyed<Pick<double, true, true>>, double>;
+    return job.reduce == Reduce::max ? &pick_at_once<Pick<float, true, true>, float>
+                                     : &pick_at_once<Pick<float, false, true>, float>;
 }
 
 }  // namespace
 
 TaskFn direct_max(const Job& job) {
-    using Single = Keyed<Pick<float, true, false>>;
+    using Single = Pick<float, true, false>;
+    using SingleKeys = Keyed<Single>;
     using SingleAt = Keyed<PickAt<float, true, false>>;
     if (job.out != job.in) return nullptr;
-    if (job.omit)
-        return job.in == DType::f32 ? pick_valid<float>(job) : job.in == DType::f64 ? pick_valid<double>(job) : nullptr;
+    const bool largest = job.reduce == Reduce::max;
+    if (job.omit) return pick_valid(job);
     switch (job.in) {
         case DType::u8: return pick_keys<uint8_t>(job);
         case DType::i16: return pick_keys<int16_t>(job);
         case DType::u16: return pick_keys<uint16_t>(job);
         case DType::i32: return pick_keys<int32_t>(job);
         case DType::i64: return pick_keys<int64_t>(job);
-        case DType::f16: return pick_nests<Single, SingleAt, Half>(job);
-        case DType::bf16: return pick_nests<Single, SingleAt, Brain>(job);
+        case DType::f16:
+            return largest ? pick_nests<Single, SingleAt, Half>(job) : pick_nests<SingleKeys, SingleAt, Half>(job);
+        case DType::bf16:
+            return largest ? pick_nests<Single, SingleAt, Brain>(job) : pick_nests<SingleKeys, SingleAt, Brain>(job);
         case DType::f64:
             return pick_nests<Keyed<Pick<double, true, false>>, Keyed<PickAt<double, true, false>>, double>(job);
         case DType::f32:
-            return job.reduce == Reduce::max
-                       ? pick_nests<Pick<float, true, false>, PickAt<float, true, false>, float>(job)
-                       : pick_nests<Pick<float, false, false>, PickAt<float, false, false>, float>(job);
+            return largest ? pick_nests<Pick<float, true, false>, PickAt<float, true, false>, float>(job)
+                           : pick_nests<Pick<float, false, false>, PickAt<float, false, false>, float>(job);
         default: return nullptr;
     }
 }
