@@ -136,15 +136,17 @@ constexpr int kMostM = 6;
 // Vectors of pixels for M channels: enough sums to hide the latency of an addition, in 16 registers.
 constexpr int pixel_vectors(int m) { return m == 1 ? 8 : m == 2 ? 5 : m == 3 ? 4 : m == 4 ? 3 : 2; }
 
+// Kernels for special cases are compiled for float32 only: for all dtypes they would be a third of convolution's code.
+template <class T>
+constexpr bool has_special_cases = __is_same(T, float);
+
 template <class T, int M, int N>
 inline void pixels_wide(const PixelsCall& c, int64_t row, int64_t lane, int64_t vectors) {
     if constexpr (N > 0) {
-        if (vectors >= N && c.single)
-            single_steps_block<T, M, N>(c, row, lane);
-        else if (vectors >= N)
-            pixels_block<T, M, N>(c, row, lane);
-        else
-            pixels_wide<T, M, N - 1>(c, row, lane, vectors);
+        if (vectors < N) return pixels_wide<T, M, N - 1>(c, row, lane, vectors);
+        if constexpr (has_special_cases<T>)
+            if (c.single) return single_steps_block<T, M, N>(c, row, lane);
+        pixels_block<T, M, N>(c, row, lane);
     }
 }
 
@@ -295,7 +297,7 @@ inline void pixels_all(const PixelsCall& c) {
     constexpr int N = pixel_vectors(M), L = kLanes<T>;
     const int64_t vectors = (c.lanes + L - 1) / L, blocks = (vectors + N - 1) / N;
     for (int64_t row = 0; row < c.rows;) {
-        if constexpr (M == 1) {
+        if constexpr (M == 1 && has_special_cases<T>) {
             if (const int64_t made = pixel_rows<T>(c, row)) {
                 row += made;
                 continue;

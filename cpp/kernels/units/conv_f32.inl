@@ -7,7 +7,7 @@ namespace cenote::CENOTE_CONV_LEVEL {
 #include "../fft.inl"
 
 const ConvKernels* conv_f32() {
-    static constexpr ConvKernels kernels = kernels_with_winograd<float>();
+    static constexpr ConvKernels kernels = float_kernels_of<float>();
     return &kernels;
 }
 

@@ -43,12 +43,15 @@ constexpr ConvKernels kernels_of() {
             &load_plane<T>, &store_plane<T>, nullptr,          nullptr,           nullptr};
 }
 
+// Winograd's transforms are not worth their code where vectors of 16 bytes are all there is on x86.
 template <class T>
-constexpr ConvKernels kernels_with_winograd() {
+constexpr ConvKernels float_kernels_of() {
     ConvKernels all = kernels_of<T>();
+#if CENOTE_VECTOR_BYTES > 16 || defined(__aarch64__)
     all.winograd_cells = &winograd_cells<T>;
     all.winograd_filter = &winograd_filter<T>;
     all.winograd_results = &winograd_results<T>;
+#endif
     return all;
 }
 

@@ -5,7 +5,7 @@
 namespace cenote::CENOTE_CONV_LEVEL {
 
 const ConvKernels* conv_rest(DType work) {
-    static constexpr ConvKernels f64 = kernels_with_winograd<double>(), u32 = kernels_of<uint32_t>(),
+    static constexpr ConvKernels f64 = float_kernels_of<double>(), u32 = kernels_of<uint32_t>(),
                                  u64 = kernels_of<uint64_t>();
     return work == DType::f64 ? &f64 : work == DType::u32 ? &u32 : &u64;
 }
