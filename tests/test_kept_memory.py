@@ -23,12 +23,12 @@ IMAGE = np.random.default_rng(0).standard_normal((2048, 2048)).astype(np.float32
 
 @pytest.fixture(autouse=True)
 def keep_64_mib() -> Iterator[None]:
-    before = _core.kept_limit()
-    _core.set_kept_limit(0)
-    _core.set_kept_limit(64 * MIB)
+    before = _core.cache_limit()
+    _core.set_cache_limit(0)
+    _core.set_cache_limit(64 * MIB)
     yield
-    _core.set_kept_limit(0)
-    _core.set_kept_limit(before)
+    _core.set_cache_limit(0)
+    _core.set_cache_limit(before)
 
 
 def make(size: int) -> Array:
@@ -51,10 +51,10 @@ def test_the_next_result_is_made_in_it() -> None:
     first = pooled()
     expected, where = first.copy(), address(first)
     del first
-    assert _core.kept_bytes() == in_whole_pages(expected.nbytes)
+    assert _core.cached_bytes() == in_whole_pages(expected.nbytes)
     again = pooled()
     assert address(again) == where
-    assert _core.kept_bytes() == 0
+    assert _core.cached_bytes() == 0
     np.testing.assert_array_equal(again, expected)
 
 
@@ -63,7 +63,7 @@ def test_only_large_results_are_kept(size: int, kept: bool) -> None:
     x = make(size)
     assert address(x) % (64 if kept else 16) == 0
     del x
-    assert _core.kept_bytes() == (in_whole_pages(size) if kept else 0)
+    assert _core.cached_bytes() == (in_whole_pages(size) if kept else 0)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_fits(wanted: int, again: bool) -> None:
     y = make(wanted)
     assert (address(y) == where) is again
     y[:] = 7  # all of it is there
-    assert _core.kept_bytes() == (0 if again else in_whole_pages(16 * MIB))
+    assert _core.cached_bytes() == (0 if again else in_whole_pages(16 * MIB))
 
 
 def test_the_best_fit_is_taken() -> None:
@@ -97,28 +97,28 @@ def free(arrays: list[Array]) -> None:
 def test_the_limit() -> None:
     free([make(size * MIB) for size in (24, 25, 26)])
     newer = in_whole_pages(25 * MIB) + in_whole_pages(26 * MIB)
-    assert _core.kept_bytes() == newer  # the oldest went
+    assert _core.cached_bytes() == newer  # the oldest went
     free([make(70 * MIB)])
-    assert _core.kept_bytes() == newer  # nothing goes for one that is more than the limit
-    _core.set_kept_limit(30 * MIB)
-    assert _core.kept_bytes() == in_whole_pages(26 * MIB)
-    _core.set_kept_limit(0)
-    assert _core.kept_bytes() == 0
+    assert _core.cached_bytes() == newer  # nothing goes for one that is more than the limit
+    _core.set_cache_limit(30 * MIB)
+    assert _core.cached_bytes() == in_whole_pages(26 * MIB)
+    _core.set_cache_limit(0)
+    assert _core.cached_bytes() == 0
     free([make(LARGE)])
-    assert _core.kept_bytes() == 0
+    assert _core.cached_bytes() == 0
 
 
 def test_not_more_than_16_blocks() -> None:
-    _core.set_kept_limit(1024 * MIB)
+    _core.set_cache_limit(1024 * MIB)
     free([make(LARGE) for _ in range(20)])
-    assert _core.kept_bytes() == 16 * in_whole_pages(LARGE)
+    assert _core.cached_bytes() == 16 * in_whole_pages(LARGE)
 
 
 def test_a_view_holds_its_memory() -> None:
     y = pooled()
     view, expected = y[1:], y[1:].copy()
     del y
-    assert _core.kept_bytes() == 0
+    assert _core.cached_bytes() == 0
     other = pooled()
     other[:] = 0
     np.testing.assert_array_equal(view, expected)
@@ -157,7 +157,7 @@ def test_more_than_there_is() -> None:
     with pytest.raises(ValueError, match="negative"):
         _core.empty((-1,), np.dtype(np.float64))
     assert np.empty(8 * MIB, np.uint8).flags.owndata  # arrays of others are made as ever
-    assert _core.kept_bytes() == 0
+    assert _core.cached_bytes() == 0
 
 
 def test_what_is_kept_makes_room() -> None:
@@ -178,7 +178,7 @@ x[-1] = 1
 try:
     _core.empty((300 * MIB,), dtype)
 except MemoryError:
-    print("refused", _core.kept_bytes())
+    print("refused", _core.cached_bytes())
 """
     done = in_a_fresh_python(code)
     assert done.stdout.strip() == "refused 0", done.stderr
@@ -195,7 +195,7 @@ def test_what_is_no_shape_or_dtype(shape: object, dtype: object) -> None:
 def test_arrays_of_others_are_not_touched() -> None:
     x = np.empty(32 * MIB, np.uint8)
     del x
-    assert _core.kept_bytes() == 0
+    assert _core.cached_bytes() == 0
 
 
 def lazily_free() -> int:
@@ -229,7 +229,7 @@ def test_many_threads_at_once() -> None:
 
 def child(queue: multiprocessing.SimpleQueue[tuple[int, bool]], given: Array) -> None:
     """What was kept before the fork is the child's own copy."""
-    kept = _core.kept_bytes()
+    kept = _core.cached_bytes()
     mine = pooled()
     mine[:] = 5
     queue.put((kept, bool((given == 3).all())))
@@ -262,7 +262,7 @@ builtins.held = cn.max_pool(np.ones((2048, 2048), np.float32), (2, 2), stride=1)
     ("environment", "limit"), [({}, 256), ({"CENOTE_KEPT_MIB": "0"}, 0), ({"CENOTE_KEPT_MIB": "7"}, 7)]
 )
 def test_the_limit_from_the_environment(environment: dict[str, str], limit: int) -> None:
-    code = "import cenote; from cenote import _core; print(_core.kept_limit() >> 20); cenote.show_config()"
+    code = "import cenote; from cenote import _core; print(_core.cache_limit() >> 20); cenote.show_config()"
     done = in_a_fresh_python(code, **environment)
     assert done.stdout.splitlines()[0] == str(limit), done.stderr
     assert f"of large results, up to {limit} MiB" in done.stdout

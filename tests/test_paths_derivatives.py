@@ -246,7 +246,7 @@ def check_as_if_fresh(name: str, x: Any, *args: Any, **how: Any) -> tuple[Any, .
     got = told(lambda: POOLS[name](x, *args, **how))
     again = told(lambda: POOLS[name](x, *args, **how))
     held, recent = getattr(pooling, name), dict(window.RECENT)
-    setattr(pooling, name, _core.Memo(np.ndarray))
+    setattr(pooling, name, _core.CallCache(np.ndarray))
     window.RECENT.clear()
     try:
         fresh = told(lambda: POOLS[name](x, *args, **how))

@@ -47,6 +47,7 @@ ORDER = [
     "unpooling",
     "fold",
     "convolution",
+    "kernels",
     "__init__",
     "picture",
     "scene",
@@ -69,7 +70,7 @@ def imports_of(path: Path) -> set[str]:
             found |= {inner or "__init__"}
         elif isinstance(node, ast.Import):
             for alias in node.names:
-                if alias.name.partition(".")[0] == "cenote":
+                if alias.name.partition(".")[0] == "cenote" and path.stem != "kernels":  # it names public functions
                     found.add(alias.name.partition(".")[2] or "__init__")
     return found
 
@@ -115,27 +116,41 @@ def test_no_assert_guards_the_user(path: Path) -> None:
     assert not [node.lineno for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Assert)]
 
 
+# What units of several SIMD levels include.
+SHARED = ("geometry.hpp", "levels.hpp", "separable.hpp", "tile.hpp", "kernels.hpp", "fft_kernels.hpp")
+ROOMS = ["core", "simd", "targets", "runtime", "conv", "pool", "bindings"]  # each includes from those before it
+
+
 @pytest.mark.parametrize("path", CPP, ids=lambda p: p.name)
 def test_layers_of_the_core(path: Path) -> None:
     includes = re.findall(r"#include [<\"]([^>\"]+)[>\"]", path.read_text())
-    if path.stem not in ("bindings", "buffer", "arrays", "conv_calls", "immutable", "trace", "unlocked"):
-        ours = ("arrays.hpp", "buffer.hpp", "immutable.hpp", "trace.hpp", "unlocked.hpp")
-        python = [
-            i for i in includes if "nanobind" in i or "Python" in i or "pythread" in i or "numpy" in i or i in ours
-        ]
-        assert not python, "only bindings.cpp and what is made for it know Python"
-    if path.suffix == ".inl" or path.name in ("geometry.hpp", "levels.hpp", "separable.hpp", "tile.hpp"):
+    if "bindings" not in path.parts:
+        python = [i for i in includes if re.search(r"nanobind|Python|pythread|numpy|^bindings/", i)]
+        assert not python, "only cpp/bindings knows Python"
+    if path.suffix in {".cpp", ".hpp"}:
+        below = ROOMS[: ROOMS.index(path.relative_to(ROOT / "cpp").parts[0]) + 1]
+        rooms = {i.split("/")[0] for i in includes if "/" in i and i.split("/")[0] in ROOMS}
+        allowed = {*below, *({"pool", "conv"} if path.stem in ("levels", "cpu") else set())}
+        assert rooms <= allowed, f"{path.name} includes from {rooms - allowed}"
+    if path.suffix == ".inl" or path.name in (
+        "geometry.hpp",
+        "levels.hpp",
+        "separable.hpp",
+        "tile.hpp",
+        "kernels.hpp",
+        "fft_kernels.hpp",
+    ):
         standard = [i for i in includes if not i.endswith((".hpp", ".inl"))]
         # Code of the standard library compiled for one level could be the copy that another level runs.
         assert set(standard) <= {"cstddef", "cstdint", "immintrin.h"}, standard
 
 
 def test_shared_headers_define_nothing_with_linkage() -> None:
-    for name in ("geometry.hpp", "levels.hpp"):
+    for name in ("core/geometry.hpp", "runtime/levels.hpp", "pool/tile.hpp", "pool/drivers/separable.hpp"):
         for line in (ROOT / "cpp" / name).read_text().splitlines():
             if re.match(r"(inline|template)\b", line):
                 pytest.fail(f"{name}: {line}: a definition with external linkage, see the top of geometry.hpp")
-    assert (ROOT / "cpp" / "geometry.hpp").exists()
+    assert (ROOT / "cpp" / "core" / "geometry.hpp").exists()
 
 
 def test_no_binaries_and_no_large_files() -> None:

@@ -47,6 +47,8 @@ SIGNAL = """
 import os, signal, sys, threading, time
 import numpy as np, cenote as cn
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+
 def r(*shape):
     return np.ones(shape, np.float32)
 
@@ -281,7 +283,7 @@ def test_arguments_that_change_while_others_call() -> None:
         while not stop.is_set():
             _core.set_limits(64, 16, 64)
             _core.set_limits(192 * 1024, 32 * 1024, 2**24)
-            _core.kept_bytes()
+            _core.cached_bytes()
             cn.set_num_threads(2)
             cn.set_num_threads(1)
 
@@ -331,12 +333,12 @@ def fork_while(work: Callable[[], object], times: int) -> list[int]:
 
 
 def use_memory() -> None:
-    limit = _core.kept_limit()
-    _core.set_kept_limit(limit)
+    limit = _core.cache_limit()
+    _core.set_cache_limit(limit)
     x = _core.empty((2**23,), np.dtype(np.uint8))
     x[:] = 1
     del x
-    _core.kept_bytes()
+    _core.cached_bytes()
 
 
 def test_a_child_forked_in_the_middle_of_the_use_of_kept_memory() -> None:
@@ -345,14 +347,14 @@ def test_a_child_forked_in_the_middle_of_the_use_of_kept_memory() -> None:
         for x in held:
             x[:: 2**12] = 1
         del held, x
-        _core.set_kept_limit(0)  # unmapped with the lock held
-        _core.set_kept_limit(2**28)
+        _core.set_cache_limit(0)  # unmapped with the lock held
+        _core.set_cache_limit(2**28)
 
-    before = _core.kept_limit()
+    before = _core.cache_limit()
     try:
         assert fork_while(work, 40) == [0] * 40
     finally:
-        _core.set_kept_limit(before)
+        _core.set_cache_limit(before)
 
 
 # ------------------------------------------------------------------------------------------- what is not there
@@ -366,7 +368,7 @@ axes = _core.Axes([4])
 axes.add(0, 4, 2, 2, 2, 1, 0, 0, [], [], 0, 0, 0)
 complex64 = 13
 for reduce in (0, 1, 2):
-    recipe = _core.Recipe(axes, complex64, complex64, complex64, False, reduce, 0, 0, False, True, None, None, 0.0)
+    recipe = _core.PoolPlan(axes, complex64, complex64, complex64, False, reduce, 0, 0, False, True, None, None, 0.0)
     try:
         recipe.run(np.zeros(4, "F"), np.zeros(2, "F"), None, None)
     except RuntimeError as error:

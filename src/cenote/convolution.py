@@ -19,7 +19,7 @@ from .rules import operand
 Layout = Literal["channels_last", "channels_first"]
 
 # The last calls, by value: the same arguments on arrays of the same shapes and dtype go straight to the core.
-CONV, TRANSPOSE = _core.ConvCalls(), _core.ConvCalls()
+CONV, TRANSPOSE = _core.ConvCallCache(), _core.ConvCallCache()
 
 
 @public
@@ -77,7 +77,7 @@ def conv(
     (8, 16, 32, 32)
     """
     given = (stride, padding, dilation, groups, layout)
-    again = CONV.recall(x, w, bias, given)
+    again = CONV.lookup(x, w, bias, given)
     if again is not None:
         return again
     data, filters = operand(x), operand(w, "w")
@@ -139,7 +139,7 @@ def conv_transpose(
     (6, 1)
     """
     given = (stride, padding, dilation, groups, output_padding, output_shape, layout)
-    again = TRANSPOSE.recall(x, w, bias, given)
+    again = TRANSPOSE.lookup(x, w, bias, given)
     if again is not None:
         return again
     data, filters = operand(x), operand(w, "w")
@@ -154,12 +154,12 @@ def conv_transpose(
 
 
 def remember(
-    calls: _core.ConvCalls, x: Any, w: Any, bias: Any, given: tuple[object, ...], frame: Frame, result: str
+    calls: _core.ConvCallCache, x: Any, w: Any, bias: Any, given: tuple[object, ...], frame: Frame, result: str
 ) -> None:
     if type(x) is type(w) is np.ndarray and x.dtype is w.dtype and x.dtype.isnative:
         shape: tuple[int, ...] = getattr(frame, result)
         code = code_of(x.dtype)
-        calls.learn(x, w, bias, given, frame.core, frame.groups, frame.first, FORMS[result], code, shape)
+        calls.insert(x, w, bias, given, frame.core, frame.groups, frame.first, FORMS[result], code, shape)
 
 
 def parse_bias(bias: object, channels: int) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from . import _core
 from .arguments import as_int, as_sequence
-from .arrays import Array, as_array
+from .arrays import Array, DType, as_array
 from .errors import BadType, BadValue, kind, public, shown
 
 OPERATIONS = (
@@ -21,14 +21,21 @@ WITHOUT_WINDOW = ("global_max_pool", "global_avg_pool")
 MOST = 2**40  # bytes that are reserved, and never touched
 
 
+def dtype_of(given: DTypeLike | None) -> DType:
+    try:
+        return np.dtype(np.float32 if given is None else given)
+    except TypeError as error:
+        raise BadType(f"dtype={shown(given)}: {error}") from None
+
+
 def stand_in(name: str, given: object, dtype: DTypeLike | None) -> Array:
     """The array that was given, or one of the shape that was given, whose memory nobody reads."""
     entries = as_sequence(given) if isinstance(given, (tuple, list)) else None
     if entries is None or not all(isinstance(n, (int, np.integer)) for n in entries):
         x = as_array(given, name)
-        return x if dtype is None else x.astype(dtype, copy=False)
+        return x if dtype is None else x.astype(dtype_of(dtype), copy=False)
     shape = tuple(as_int(name, given, n, 0) for n in entries)
-    wanted = np.dtype(np.float32 if dtype is None else dtype)
+    wanted = dtype_of(dtype)
     if math.prod(shape) * wanted.itemsize > MOST:
         raise BadValue(f"{name}={shown(given)}: an array of {wanted} of this shape is larger than 1 TiB")
     return np.zeros(shape, wanted)
@@ -79,7 +86,7 @@ def which_kernel(
     if op in WITHOUT_WINDOW:
         arguments: tuple[Any, ...] = ()
     elif window is None:
-        raise BadType(f"{op} needs a window")
+        raise BadType(f"window=None: {op} needs one")
     elif op.startswith("conv"):
         arguments = (stand_in("window", window, x.dtype),)
     else:

@@ -26,18 +26,18 @@ def omits(nan: object) -> bool:
 
 
 # What a call was given, and what came of it: an array of the same shape and dtype goes straight to the core.
-LARGEST, SMALLEST, TOTAL, AVERAGE = (_core.Memo(np.ndarray) for _ in range(4))
+LARGEST, SMALLEST, TOTAL, AVERAGE = (_core.CallCache(np.ndarray) for _ in range(4))
 
 
 def remember(
-    memo: _core.Memo, x: Array, given: tuple[Any, ...], geometry: Geometry, made: tuple[DType, _core.Recipe]
+    cache: _core.CallCache, x: Array, given: tuple[Any, ...], geometry: Geometry, made: tuple[DType, _core.PoolPlan]
 ) -> None:
-    result, recipe = made
+    result, plan = made
     if x.dtype.kind != "c" and not is_bfloat16(x.dtype):  # those are handed over as something else
-        memo.learn(x, given, recipe, geometry.out_shape, result)
+        cache.insert(x, given, plan, geometry.out_shape, result)
 
 
-def pick(x: ArrayLike, largest: bool, memo: _core.Memo, given: tuple[Any, ...]) -> Any:
+def pick(x: ArrayLike, largest: bool, cache: _core.CallCache, given: tuple[Any, ...]) -> Any:
     """max_pool and min_pool: the same selection, by opposite orders."""
     *window, nan, ties, return_indices = given
     shape = parse_window(*window)
@@ -51,7 +51,7 @@ def pick(x: ArrayLike, largest: bool, memo: _core.Memo, given: tuple[Any, ...]) 
     if wanted:
         return values, indices
     if not isinstance(data, Tensor):
-        remember(memo, data, given, geometry, primitives.pick_recipe(geometry, data.dtype, largest, omit))
+        remember(cache, data, given, geometry, primitives.pick_plan(geometry, data.dtype, largest, omit))
     return values
 
 
@@ -126,7 +126,7 @@ def max_pool(
            [7, 8]])
     """
     given = (window, stride, padding, dilation, ceil_mode, axes, nan, ties, return_indices)
-    known = LARGEST.recall(x, given)
+    known = LARGEST.lookup(x, given)
     return pick(x, True, LARGEST, given) if known is None else known
 
 
@@ -155,7 +155,7 @@ def min_pool(
     array([1., 2.])
     """
     given = (window, stride, padding, dilation, ceil_mode, axes, nan, ties, return_indices)
-    known = SMALLEST.recall(x, given)
+    known = SMALLEST.lookup(x, given)
     return pick(x, False, SMALLEST, given) if known is None else known
 
 
@@ -186,7 +186,7 @@ def sum_pool(
     array([3, 9, 9])
     """
     given = (window, stride, padding, dilation, ceil_mode, axes, nan)
-    known = TOTAL.recall(x, given)
+    known = TOTAL.lookup(x, given)
     if known is not None:
         return known
     shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
@@ -194,7 +194,7 @@ def sum_pool(
     data = operand(x)
     geometry = shape.on(data.shape)
     if not isinstance(data, Tensor):
-        remember(TOTAL, data, given, geometry, primitives.sum_recipe(geometry, data.dtype, omit))
+        remember(TOTAL, data, given, geometry, primitives.sum_plan(geometry, data.dtype, omit))
     return rules.sum_pool(data, geometry, omit)
 
 
@@ -244,7 +244,7 @@ def avg_pool(
     array([1.5, 3. , 4.5])
     """
     given = (window, stride, padding, dilation, ceil_mode, axes, count_include_pad, divisor, nan)
-    known = AVERAGE.recall(x, given)
+    known = AVERAGE.lookup(x, given)
     if known is not None:
         return known
     shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
@@ -256,7 +256,7 @@ def avg_pool(
     data = operand(x)
     geometry = shape.on(data.shape)
     if not isinstance(data, Tensor):
-        remember(AVERAGE, data, given, geometry, primitives.avg_recipe(geometry, data.dtype, omit, by, include_pad))
+        remember(AVERAGE, data, given, geometry, primitives.avg_plan(geometry, data.dtype, omit, by, include_pad))
     return rules.avg_pool(data, geometry, omit, by, include_pad)
 
 

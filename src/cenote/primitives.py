@@ -63,36 +63,36 @@ def core_axes(geometry: Geometry) -> _core.Axes:
     return axes  # type: ignore[return-value]
 
 
-def recipe(
+def plan(
     geometry: Geometry,
     dtype: DType,
     result: DType,
     work: int,
     reduce: int,
     *,
-    prepare: int = PLAIN,
-    finish: int = AS_IS,
+    prologue: int = PLAIN,
+    epilogue: int = AS_IS,
     omit: bool = False,
     include_pad: bool = True,
     pad_value: float | None = None,
     divisor: float | None = None,
     parameter: float = 0.0,
-) -> _core.Recipe:
+) -> _core.PoolPlan:
     """What the core is to do with an array of this geometry and dtype; kept with the geometry."""
-    key = (dtype, work, reduce, prepare, finish, omit, include_pad, pad_value, divisor, parameter)
+    key = (dtype, work, reduce, prologue, epilogue, omit, include_pad, pad_value, divisor, parameter)
     made = geometry.made.get(key)
     if made is None:
         before, after = (np.dtype(d.char.lower()) if d.kind == "c" else d for d in (native(dtype), native(result)))
-        made = geometry.made[key] = _core.Recipe(
+        made = geometry.made[key] = _core.PoolPlan(
             core_axes(geometry),
             code_of(before), work, code_of(after),
-            not dtype.isnative, reduce, prepare, finish, omit, include_pad, pad_value, divisor, parameter,
+            not dtype.isnative, reduce, prologue, epilogue, omit, include_pad, pad_value, divisor, parameter,
         )  # fmt: skip
     return made  # type: ignore[return-value]
 
 
 def run(
-    x: Array, geometry: Geometry, result: DType, how: _core.Recipe, winners: DType | None = None
+    x: Array, geometry: Geometry, result: DType, how: _core.PoolPlan, winners: DType | None = None
 ) -> tuple[Array, Array | None]:
     """One call of the core: allocate the results in ``x``'s memory order, hand over, give back in axis order."""
     order = memory_order(x)
@@ -137,17 +137,17 @@ def pick(
     return select(x, geometry, largest, omit, np.dtype(np.int64) if indices else None)
 
 
-def pick_recipe(geometry: Geometry, dtype: DType, largest: bool, omit: bool) -> tuple[DType, _core.Recipe]:
+def pick_plan(geometry: Geometry, dtype: DType, largest: bool, omit: bool) -> tuple[DType, _core.PoolPlan]:
     result = ordered(dtype)
     work = FLOAT32 if is_half(result) else code_of(result)
     omit = omit and has_nan(result)
-    return result, recipe(geometry, dtype, result, work, MAX if largest else MIN, omit=omit)
+    return result, plan(geometry, dtype, result, work, MAX if largest else MIN, omit=omit)
 
 
 def select(
     x: Array, geometry: Geometry, largest: bool, omit: bool, winners: DType | None
 ) -> tuple[Array, Array | None]:
-    return run(x, geometry, *pick_recipe(geometry, x.dtype, largest, omit), winners)
+    return run(x, geometry, *pick_plan(geometry, x.dtype, largest, omit), winners)
 
 
 def offset_dtype(geometry: Geometry) -> DType:
@@ -208,10 +208,10 @@ def by_parts(pool: Callable[..., Array], x: Array, *args: Any) -> Array:
     return out
 
 
-def sum_recipe(geometry: Geometry, dtype: DType, omit: bool) -> tuple[DType, _core.Recipe]:
+def sum_plan(geometry: Geometry, dtype: DType, omit: bool) -> tuple[DType, _core.PoolPlan]:
     result = summed(dtype)
     omit = omit and has_nan(result)
-    return result, recipe(geometry, dtype, result, sum_work(result), SUM, finish=TOTAL, omit=omit)
+    return result, plan(geometry, dtype, result, sum_work(result), SUM, epilogue=TOTAL, omit=omit)
 
 
 def sum_pool(x: Array, geometry: Geometry, omit: bool) -> Array:
@@ -219,16 +219,16 @@ def sum_pool(x: Array, geometry: Geometry, omit: bool) -> Array:
         return complex_omit(x, geometry, None)
     if x.dtype.kind == "c" and x.ndim == MOST_AXES:
         return by_parts(sum_pool, x, geometry, omit)
-    return run(x, geometry, *sum_recipe(geometry, x.dtype, omit))[0]
+    return run(x, geometry, *sum_plan(geometry, x.dtype, omit))[0]
 
 
-def avg_recipe(
+def avg_plan(
     geometry: Geometry, dtype: DType, omit: bool, divisor: float | None, include_pad: bool
-) -> tuple[DType, _core.Recipe]:
+) -> tuple[DType, _core.PoolPlan]:
     result = averaged(dtype)
-    return result, recipe(
+    return result, plan(
         geometry, dtype, result, sum_work(result), SUM,
-        finish=AVERAGE, omit=omit and has_nan(dtype), include_pad=include_pad, divisor=divisor,
+        epilogue=AVERAGE, omit=omit and has_nan(dtype), include_pad=include_pad, divisor=divisor,
     )  # fmt: skip
 
 
@@ -237,7 +237,7 @@ def avg_pool(x: Array, geometry: Geometry, omit: bool, divisor: float | None, in
         return complex_omit(x, geometry, (divisor, include_pad))
     if x.dtype.kind == "c" and x.ndim == MOST_AXES:
         return by_parts(avg_pool, x, geometry, omit, divisor, include_pad)
-    return run(x, geometry, *avg_recipe(geometry, x.dtype, omit, divisor, include_pad))[0]
+    return run(x, geometry, *avg_plan(geometry, x.dtype, omit, divisor, include_pad))[0]
 
 
 def complex_omit(x: Array, geometry: Geometry, average: tuple[float | None, bool] | None) -> Array:
@@ -259,18 +259,18 @@ def lp_pool(x: Array, geometry: Geometry, p: float) -> Array:
     result = real_valued(x.dtype)
     if p >= SAME_AS_INFINITE_P:
         work = FLOAT32 if is_half(result) or result == np.float32 else FLOAT64
-        out, _ = run(x, geometry, result, recipe(geometry, x.dtype, result, work, MAX, prepare=ABSOLUTE))
+        out, _ = run(x, geometry, result, plan(geometry, x.dtype, result, work, MAX, prologue=ABSOLUTE))
         # A window without a real cell is 0, not the -inf of a maximum of nothing.
         return np.maximum(out, np.zeros((), result), out=out)
-    how = recipe(geometry, x.dtype, result, FLOAT64, SUM, prepare=POWER, finish=ROOT, parameter=p)
+    how = plan(geometry, x.dtype, result, FLOAT64, SUM, prologue=POWER, epilogue=ROOT, parameter=p)
     return run(x, geometry, result, how)[0]
 
 
 def smooth_max_pool(x: Array, geometry: Geometry, beta: float, pad_value: float | None) -> Array:
     result = real_valued(x.dtype)
-    how = recipe(
+    how = plan(
         geometry, x.dtype, result, FLOAT64, SUM,
-        prepare=EXPONENTIAL, finish=LOGARITHM, pad_value=pad_value, parameter=beta,
+        prologue=EXPONENTIAL, epilogue=LOGARITHM, pad_value=pad_value, parameter=beta,
     )  # fmt: skip
     return run(x, geometry, result, how)[0]
 

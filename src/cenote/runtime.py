@@ -105,7 +105,7 @@ def config() -> dict[str, str]:
         "cenote": metadata.version("cenote"),
         "SIMD level": f"{_core.level()} (this CPU can run: {', '.join(_core.levels())})",
         "threads": f"{_core.num_threads()} ({usable_cpus()} CPUs usable)",
-        "kept": f"the memory of large results, up to {_core.kept_limit() >> 20} MiB",
+        "kept": f"the memory of large results, up to {_core.cache_limit() >> 20} MiB",
         "NumPy": np.__version__,
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
     }
@@ -122,7 +122,7 @@ def show_config() -> None:
 def start() -> None:
     """Read the environment, once, when the package is imported."""
     _core.set_num_threads(threads_from_environment())
-    _core.set_kept_limit(kept_from_environment() << 20)
+    _core.set_cache_limit(kept_from_environment() << 20)
     _core.set_verbose(os.environ.get("CENOTE_VERBOSE", "").strip() not in ("", "0"))
     level = os.environ.get("CENOTE_SIMD", "").strip().lower()
     if level and not _core.use_level(level):

@@ -1,0 +1,109 @@
+#include "bindings/arrays.hpp"
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
+
+#include <cstring>
+
+#include "core/geometry.hpp"
+#include "runtime/buffer_cache.hpp"
+
+namespace nb = nanobind;
+
+namespace cenote {
+
+namespace {
+
+// NumPy allocates the memory of an array with the functions that are set while the array is made (its NEP 49), and
+// frees it with those of the same set: the array owns its memory as any other does.
+
+void* allocate(void*, size_t bytes) { return take_buffer(bytes); }
+
+void release(void*, void* data, size_t) {
+    if (data) return_buffer(data);
+}
+
+void* allocate_zeros(void*, size_t count, size_t width) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, width, &bytes)) return nullptr;
+    void* data = take_buffer(bytes);
+    return data ? std::memset(data, 0, bytes) : nullptr;
+}
+
+void* reallocate(void*, void* data, size_t bytes) {
+    void* moved = take_buffer(bytes);
+    if (!moved || !data) return moved;
+    const size_t before = buffer_size(data);
+    std::memcpy(moved, data, before < bytes ? before : bytes);
+    return_buffer(data);
+    return moved;
+}
+
+PyDataMem_Handler handler = {"cenote", 1, {nullptr, allocate, allocate_zeros, reallocate, release}};
+PyObject* capsule = nullptr;
+
+// While it lives, arrays are made in pages that are kept.
+class InKeptPages {
+ public:
+    InKeptPages() : before_(PyDataMem_SetHandler(capsule)) {
+        if (!before_) throw nb::python_error();
+    }
+    InKeptPages(const InKeptPages&) = delete;
+    ~InKeptPages() {
+        // An exception of the array is not to be lost here.
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        Py_XDECREF(PyDataMem_SetHandler(before_));
+        Py_DECREF(before_);
+        PyErr_Restore(type, value, trace);
+    }
+
+ private:
+    PyObject* before_;
+};
+
+nb::object make(Py_ssize_t ndim, npy_intp* shape, nb::handle dtype) {
+    auto* taken = reinterpret_cast<PyArray_Descr*>(dtype.inc_ref().ptr());  // by the array, whether it is made or not
+    PyObject* made =
+        PyArray_NewFromDescr(&PyArray_Type, taken, static_cast<int>(ndim), shape, nullptr, nullptr, 0, nullptr);
+    if (!made) throw nb::python_error();
+    return nb::steal(made);
+}
+
+}  // namespace
+
+void load_numpy() {
+    if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
+    capsule = PyCapsule_New(&handler, "mem_handler", nullptr);
+    if (!capsule) throw nb::python_error();
+}
+
+nb::object new_array(nb::handle shape, nb::handle dtype) {
+    if (!PyTuple_Check(shape.ptr()) || !PyArray_DescrCheck(dtype.ptr()))
+        throw nb::type_error("a tuple and a np.dtype are needed");
+    const Py_ssize_t ndim = PyTuple_Size(shape.ptr());
+    if (ndim > NPY_MAXDIMS) throw nb::value_error("too many axes");
+    npy_intp sizes[NPY_MAXDIMS];
+    const auto* of = reinterpret_cast<PyArray_Descr*>(dtype.ptr());
+    double bytes = static_cast<double>(PyDataType_ELSIZE(of));  // too many of them are NumPy's to refuse
+    for (Py_ssize_t i = 0; i < ndim; ++i) {
+        sizes[i] = PyLong_AsSsize_t(PyTuple_GetItem(shape.ptr(), i));
+        if (sizes[i] == -1 && PyErr_Occurred()) throw nb::python_error();
+        bytes *= static_cast<double>(sizes[i]);
+    }
+    if (bytes < static_cast<double>(kLargeResult)) return make(ndim, sizes, dtype);
+    const InKeptPages here;
+    return make(ndim, sizes, dtype);
+}
+
+bool view_array(nb::handle array, ArrayView& view) {
+    if (!PyArray_CheckExact(array.ptr())) return false;
+    auto* a = reinterpret_cast<PyArrayObject*>(array.ptr());
+    view = {
+        static_cast<char*>(PyArray_DATA(a)),           PyArray_NDIM(a),          PyArray_DIMS(a), PyArray_STRIDES(a),
+        reinterpret_cast<PyObject*>(PyArray_DESCR(a)), PyArray_ISALIGNED(a) != 0};
+    return true;
+}
+
+}  // namespace cenote

@@ -1,0 +1,183 @@
+// Small planes of many channels, tap by tap: each tap is a matrix product over the windows that see a real cell with
+// it.
+//
+// On a plane of 7×7 cells a 3×3 filter with padding sees zeros for 18 % of its products, on one of 4×4 cells for 31 %:
+// they are left out. All planes of the batch are rows of one product, because the weights are what is large: each is
+// packed once and used for all of them. The source is read where it is, or from a copy with its channels innermost.
+
+#include "conv/direct.hpp"
+#include "runtime/parallel.hpp"
+
+namespace cenote {
+
+namespace {
+
+constexpr int64_t kLeastChain = 32;  // channels of a block: shorter chains are added to the results too often
+constexpr int64_t kMostCells = 4;    // of the source for each result: what a copy may cost
+constexpr int64_t kSameSets = 256;   // bytes: rows so far apart, or a multiple of it, share few places in a cache
+constexpr int64_t kLine = 64;
+
+// The windows of an axis that see a real cell with a tap.
+Span real_windows(const ConvPlanAxis& a, const Tap& tap) {
+    const Span u = a.phases[0].u;
+    const int64_t begin = most(u.begin, ceil_div(-tap.offset, a.step));
+    return {begin, most(begin, least(u.end, floor_div(a.n - 1 - tap.offset, a.step) + 1))};
+}
+
+bool sees_all(const ConvPlanAxis& a, const Tap& tap) {
+    const Span real = real_windows(a, tap), u = a.phases[0].u;
+    return real.begin == u.begin && real.end == u.end;
+}
+
+// Rows of the source along its last axis, or planes if these are in one piece: body(bytes in the source, first cell in
+// the copy, cells).
+template <class Body>
+void for_pieces(const ConvPlan& p, int64_t first, int64_t end, Body body) {
+    const size_t axes = p.axes.size();
+    size_t walked = axes - 1;
+    int64_t cells = axes == 1 ? end - first : p.axes.back().n;
+    while (walked > 1 && p.axes[walked - 1].stride == cells * p.axes.back().stride) cells *= p.axes[--walked].n;
+    if (axes == 1) return body(first * p.axes[0].stride, first, cells);
+    std::vector<int64_t> at(walked, 0);
+    at[0] = first;
+    for (;;) {
+        int64_t from = 0, place = 0;
+        for (size_t q = 0; q < axes; ++q) {
+            const int64_t i = q < walked ? at[q] : 0;
+            from += i * p.axes[q].stride;
+            place = place * p.axes[q].n + i;
+        }
+        body(from, place, cells);
+        size_t q = walked;
+        while (q-- > 0 && ++at[q] == (q == 0 ? end : p.axes[q].n))
+            if (q > 0) at[q] = 0;
+        if (at[0] == end) return;
+    }
+}
+
+int64_t copied_pixel(const ConvPlan& p) {
+    return p.reduce + (p.reduce * p.width % kSameSets == 0 ? kLine / p.width : 0);
+}
+
+}  // namespace
+
+bool taps_pay(Forward& f) {
+    ConvPlan& p = f.plan;
+    if (!f.pack_late || p.groups != 1 || p.parts != 1 || !p.same) return false;
+    int64_t cells = 1;
+    for (const ConvPlanAxis& a : p.axes) {
+        if (a.phases.size() != 1 || a.out_step != 1 || a.n == 0) return false;
+        bool whole = false;  // the first tap of all makes the results that others are added to
+        for (const Tap& tap : a.phases[0].taps) whole |= sees_all(a, tap);
+        if (!whole) return false;
+        cells *= a.n;
+    }
+    if (cells > kMostCells * p.pixels) return false;
+    // Twice as many channels at a time as fit into a panel's share of the cache otherwise: there are no boxes.
+    f.blocks = choose_blocks(p, 0, least(p.out, kTapPanels * p.kernels->panel) / 2, f.steps);
+    bool whole = f.blocks[0].count >= least(p.reduce, kLeastChain);
+    for (const ConvPlanAxis& a : p.axes) whole &= a.chunk >= a.k;
+    for (ConvPlanAxis& a : p.axes) a.chunk = most(a.k, 1);
+    return whole;
+}
+
+void copy_source(Forward& f, int threads) {
+    ConvPlan& p = f.plan;
+    const bool inner = p.source_channel == p.width && reinterpret_cast<uintptr_t>(p.source) % p.width == 0;
+    bool direct = inner && (p.axes.back().n == 1 || p.axes.back().stride % kSameSets != 0);
+    int64_t cells = 1;
+    for (const ConvPlanAxis& a : p.axes) {
+        direct &= a.stride % p.width == 0;
+        cells *= a.n;
+    }
+    if (direct) return;
+    const int64_t pixel = copied_pixel(p);
+    f.copy = Memory(cells * pixel * p.width);
+    parallel_for(
+        p.axes[0].n, least(threads, p.axes[0].n),
+        [](const void* context, int64_t task, Arena*) {
+            const auto& g = *static_cast<const Forward*>(context);
+            const ConvPlan& q = g.plan;
+            const int64_t wide = copied_pixel(q);
+            for_pieces(q, task, task + 1, [&](int64_t from, int64_t place, int64_t count) {
+                load_channels(q, q.source + from, q.axes.back().stride, q.source_channel,
+                              g.copy.get() + place * wide * q.width, wide, 1, count, q.reduce);
+            });
+        },
+        &f);
+    p.source = f.copy.get();
+    p.source_channel = p.width;
+    int64_t stride = pixel * p.width;
+    for (size_t q = p.axes.size(); q-- > 0; stride *= p.axes[q].n) p.axes[q].stride = stride;
+}
+
+// The rows of each tap: cells of the source, and results. A tap that all windows see comes first.
+void ForwardTask::lay_taps() {
+    const size_t axes = p.axes.size();
+    const int64_t range = out.end - out.begin;
+    phase.assign(axes, 0);
+    u.resize(axes);
+    box.sides.assign(axes, {});
+    box.data = p.source;
+    for (size_t q = 0; q < axes; ++q) {
+        box.sides[q].u_step = p.axes[q].step * p.axes[q].stride / p.width;
+        box.data += tile.u[q].begin * p.axes[q].step * p.axes[q].stride;
+    }
+    std::vector<size_t> at(axes, 0);
+    for (;;) {
+        TapRows rows_of{};
+        int64_t offset = 0, pixels = 1;
+        bool whole = true;
+        for (size_t q = 0; q < axes; ++q) {
+            const ConvPlanAxis& a = p.axes[q];
+            const Tap& tap = a.phases[0].taps[at[q]];
+            const Span real = real_windows(a, tap);
+            u[q] = {most(real.begin, tile.u[q].begin), least(real.end, tile.u[q].end)};
+            pixels *= most(0, u[q].end - u[q].begin);
+            whole &= sees_all(a, tap);
+            rows_of.index = rows_of.index * a.k + tap.index;
+            offset += tap.offset * a.stride / p.width;
+        }
+        if (pixels > 0) {
+            for_rows([&](int64_t in, int64_t to_bytes, const auto& windows) {
+                const int64_t step = f.to_result ? column_bytes() / p.width : range;
+                const int64_t begin = f.to_result ? to_bytes / p.width : place_of(windows) * range;
+                for (int64_t i = 0; i < columns(); ++i) {
+                    rows_of.from.push_back(in + offset + i * box.sides.back().u_step);
+                    rows_of.to.push_back(begin + i * step);
+                }
+            });
+            tap_rows.push_back(std::move(rows_of));
+            if (whole && static_cast<int64_t>(tap_rows.front().from.size()) < rows)
+                std::swap(tap_rows.front(), tap_rows.back());
+        }
+        size_t q = axes;
+        while (q-- > 0 && ++at[q] == p.axes[q].phases[0].taps.size()) at[q] = 0;
+        if (q == static_cast<size_t>(-1)) return;
+    }
+}
+
+void ForwardTask::taps_block(const Block& b, bool first) {
+    ChannelsCall call{};
+    call.a = box.data + b.first * p.width;
+    call.run_count = 1;
+    call.step = 1;
+    for (int64_t n = out.begin; n < out.end; n += call.lanes) {
+        call.lanes = static_cast<int>(panel_at(f, n, out.end));
+        call.b = panels_of(b, 0) + (n - out.begin) * b.steps * p.width;
+        call.init = f.init.get() + n * p.width;
+        call.out = f.to_result ? p.result + n * p.result_channel : scratch + (n - out.begin) * p.width;
+        call.add = !first;
+        for (const TapRows& tap : tap_rows) {
+            const Run run{0, tap.index * b.count, b.count};
+            call.runs = &run;
+            call.a_at = tap.from.data();
+            call.out_at = tap.to.data();
+            call.rows = static_cast<int64_t>(tap.from.size());
+            p.kernels->channels(call);
+            call.add = true;
+        }
+    }
+}
+
+}  // namespace cenote

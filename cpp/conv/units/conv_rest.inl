@@ -1,0 +1,13 @@
+// Convolution of float64 and of integers, which wrap: in C++ only unsigned ones may.
+
+#include "conv/units/unit.inl"
+
+namespace cenote::CENOTE_CONV_LEVEL {
+
+const ConvKernels* conv_rest(DType work) {
+    static constexpr ConvKernels f64 = float_kernels_of<double>(), u32 = kernels_of<uint32_t>(),
+                                 u64 = kernels_of<uint64_t>();
+    return work == DType::f64 ? &f64 : work == DType::u32 ? &u32 : &u64;
+}
+
+}  // namespace cenote::CENOTE_CONV_LEVEL

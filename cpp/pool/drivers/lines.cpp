@@ -1,0 +1,395 @@
+#include "pool/drivers/lines.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace cenote {
+
+namespace {
+
+// In less time than a call of memcpy takes for a few vectors; the last one overlaps the one before.
+void copy_bytes(char* out, const char* in, int64_t n) {
+    if (n >= 16 && n <= 256) {
+        for (int64_t i = 0; i + 16 <= n; i += 16) std::memcpy(out + i, in + i, 16);
+        std::memcpy(out + n - 16, in + n - 16, 16);
+        return;
+    }
+    std::memcpy(out, in, static_cast<size_t>(n));
+}
+
+void set_row(const Line& p, int64_t t, Elements row) {
+    if (p.op->two_planes)
+        static_cast<Elements*>(p.rows)[t] = row;
+    else
+        static_cast<char**>(p.rows)[t] = row.v;
+}
+
+// The rows of `count` taps, `step` elements apart.
+void set_rows(const Line& p, Elements first, int64_t count, int64_t step) {
+    step *= p.op->width;
+    if (p.op->two_planes) {
+        auto* rows = static_cast<Elements*>(p.rows);
+        for (int64_t t = 0; t < count; ++t) rows[t] = {first.v + t * step, first.w ? first.w + t * step : nullptr};
+    } else {
+        auto* rows = static_cast<char**>(p.rows);
+        for (int64_t t = 0; t < count; ++t) rows[t] = first.v + t * step;
+    }
+}
+
+// A sum of many rows, read in the order in which they lie in memory. Eight at a time are added up in registers, and a
+// binary counter of rows holds the pending subtrees: the tree is that of RowKernels::reduce.
+void sum_tall(const Line& p, Elements out, int64_t count) {
+    constexpr int kLevels = 60;
+    const RowKernels& op = *p.op;
+    const int64_t row = kTallRun * op.width;
+    auto** rows = static_cast<char**>(p.rows);
+    for (int64_t from = 0; from < p.run; from += kTallRun) {
+        const int64_t n = least(kTallRun, p.run - from), blocks = count / 8, rest = count % 8, bytes = n * op.width;
+        char* pending[kLevels];
+        char* part = p.tall;
+        int levels = 0;  // that have memory of their own
+        const auto add_to = [&](char* earlier) {
+            op.reduce_two({part, nullptr}, {earlier, nullptr}, {part, nullptr}, n, 0);
+        };
+        for (int64_t b = 0; b < blocks; ++b) {
+            op.reduce({part, nullptr}, rows + 8 * b, 0, 8, 8, n, 0);
+            int level = 0;
+            for (; b >> level & 1; ++level) add_to(pending[level]);
+            if (level == levels) pending[levels++] = p.tall + (level + 1) * row;
+            std::swap(part, pending[level]);
+        }
+        bool started = rest > 0;
+        if (rest) op.reduce({part, nullptr}, rows + 8 * blocks, 0, rest, rest, n, 0);
+        for (int level = 0; level < levels; ++level) {
+            if (!(blocks >> level & 1)) continue;
+            if (started)
+                add_to(pending[level]);
+            else
+                copy_bytes(part, pending[level], bytes);
+            started = true;
+        }
+        copy_bytes(out.v + from * op.width, part, bytes);
+        for (int64_t t = 0; t < count; ++t) rows[t] += bytes;
+    }
+}
+
+// The same for a maximum, which needs no working memory: the result so far is reduced with the next rows.
+void max_tall(const Line& p, Elements out, int64_t count) {
+    const RowKernels& op = *p.op;
+    auto* const* rows = static_cast<char* const*>(p.rows);
+    for (int64_t from = 0; from < p.run; from += kTallRun) {
+        const int64_t n = least(kTallRun, p.run - from), bytes = from * op.width;
+        char* some[8];
+        for (int64_t done = 0; done < count;) {
+            int64_t k = 0;
+            if (done > 0) some[k++] = out.v + bytes;
+            while (k < 8 && done < count) some[k++] = rows[done++] + bytes;
+            op.reduce({out.v + bytes, nullptr}, some, 0, k, k, n, 0);
+        }
+    }
+}
+
+}  // namespace
+
+void windows_one_by_one(const Line& p, Elements in, Elements out, int64_t from, int64_t to) {
+    const RowKernels& op = *p.op;
+    const Axis& a = *p.axis;
+    for (int64_t j = from; j < to; ++j) {
+        // A division or two per window would cost as much as the window.
+        const bool all_real = j >= p.whole.begin && j < p.whole.end;
+        const int64_t taps = taps_of(a, p.j0 + j);
+        const Span real = all_real ? Span{0, taps} : real_taps(a, p.j0 + j);
+        const int64_t count = real.end - real.begin;
+        set_rows(p, p.ahead(in, (first_cell(a, p.j0 + j) - p.c0 + real.begin * a.d) * p.in_stride), count,
+                 a.d * p.in_stride);
+        const Elements result = p.ahead(out, j * p.out_stride);
+        if (p.run == 1)
+            op.reduce_one(result, p.rows, real.begin, count, taps, p.weight, 0);
+        else if (op.summed && !op.two_planes && p.tall && count == taps && count > kTall)
+            sum_tall(p, result, count);
+        else if (!op.summed && !op.two_planes && count > kTall)
+            max_tall(p, result, count);
+        else
+            op.reduce(result, p.rows, real.begin, count, taps, p.run, p.weight);
+    }
+}
+
+// ---------------------------------------------------------------------------------- the line, padding included
+
+Margins margins(const LinePass& p) {
+    const int64_t length = line_length(*p.axis, p.count), first = first_cell(*p.axis, p.j0) - p.c0;
+    const int64_t before = least(most(0, -first), length), from = most(0, first);
+    const int64_t middle = most(0, least(p.cells - from, length - before));
+    return {before, from, middle, length - before - middle};
+}
+
+void copy_line(const RowKernels& op, Elements line, Elements in, const Margins& m, int64_t stride, int64_t run) {
+    const int64_t width = op.width, pieces = stride == run ? 1 : m.middle;
+    const int64_t size = (stride == run ? m.middle * run : run) * width;
+    for (int64_t i = 0; i < pieces; ++i) {
+        const int64_t to = m.before * run * width + i * size, from = (m.from + i) * stride * width;
+        copy_bytes(line.v + to, in.v + from, size);
+        if (in.w) copy_bytes(line.w + to, in.w + from, size);
+    }
+}
+
+// ------------------------------------------------------------------------- all windows of a line, none at an edge
+
+bool by_stride_2(const Axis& a, int64_t run) { return a.s == 2 && a.d == 1 && run == 1 && a.k >= 2 && a.k <= 4; }
+
+// Fewer elements are then visited one by one (max 5×5 of 4096² of uint8, one thread: 1.5 ms, and 0.75 so).
+bool from_every_element(const RowKernels& op, const Axis& a) {
+    return a.s > 4 && a.k > 1 && a.k * (op.summed ? 1 : 2) <= op.lanes;
+}
+
+void windows_in_a_row(const Line& p, Elements in, Elements out, int64_t count, Elements* phases, Elements every) {
+    const RowKernels& op = *p.op;
+    const Axis& a = *p.axis;
+    const int64_t width = op.width;
+    if (every.v) {
+        set_rows(p, in, a.k, a.d);
+        op.reduce(every, p.rows, 0, a.k, a.k, (count - 1) * a.s + 1, p.weight);
+        op.every_nth(out.v, every.v, count, a.s, 1);
+        if (op.two_planes) op.every_nth(out.w, every.w, count, a.s, 1);
+        return;
+    }
+    if (by_stride_2(a, p.run)) return op.stride_2[a.k - 2](out, in, count, p.weight);
+    if (a.s == 1) {
+        set_rows(p, in, a.k, a.d * p.run);
+    } else {
+        const int64_t deep = count + (a.k - 1) * a.d / a.s, length = line_length(a, count);
+        for (int64_t r = 0; r < a.s; ++r) {
+            if (!phases[r].v) continue;
+            const int64_t room = r + (deep - 1) * a.s < length ? deep : deep - 1;  // the last ones may end early
+            op.every_nth(phases[r].v, in.v + r * p.run * width, room, a.s, p.run);
+            if (in.w) op.every_nth(phases[r].w, in.w + r * p.run * width, room, a.s, p.run);
+        }
+        for (int64_t t = 0; t < a.k; ++t) {
+            Elements row = p.ahead(phases[t * a.d % a.s], t * a.d / a.s * p.run);
+            if (!in.w) row.w = nullptr;
+            set_row(p, t, row);
+        }
+    }
+    op.reduce(out, p.rows, 0, a.k, a.k, count * p.run, p.weight);
+}
+
+// Measured on float32 maxima at stride 1: as fast as the direct method at k = 9.
+bool log_step_pays(const Axis& a) {
+    if (a.starts || a.k < 9) return false;
+    const int levels = 63 - __builtin_clzll(static_cast<uint64_t>(a.k));
+    return a.k > a.s * (levels + 3);
+}
+
+// Two steps are done at once, from Sₘ to S₄ₘ, which is read and written half as often. A sum collects the powers of two
+// that make up k, a digit to the base of 4 at a time; a maximum reduces parts that overlap. `sums` has room for the
+// line, and so has `spare`, which is there when a stride is to be undone at the end.
+void windows_by_log_step(const Line& p, Elements in, Elements out, int64_t run, Elements sums, Elements spare) {
+    const RowKernels& op = *p.op;
+    const Axis& a = *p.axis;
+    const bool together = spare.v || (a.s == 1 && p.out_stride == run);
+    const Elements results = spare.v ? spare : out;
+    const int64_t positions = spare.v ? (p.count - 1) * a.s + 1 : p.count;
+    const auto each_window = [&](auto reduce_at) {  // reduce_at(out, position in the line, elements)
+        if (together) return reduce_at(results, int64_t{0}, positions * run);
+        for (int64_t j = 0; j < p.count; ++j) reduce_at(p.ahead(out, j * p.out_stride), j * a.s * run, run);
+    };
+    const int64_t apart = a.d * run;
+    int64_t held = 1, length = line_length(a, p.count);
+    Elements part = in;  // Sₘ of m = held
+    const auto fourfold = [&] {
+        length -= 3 * held * a.d;
+        op.parts[2](sums, part, {{0, held, 2 * held, 3 * held}, apart, p.weight}, length * run);
+        part = sums;
+        held *= 4;
+    };
+    if (op.summed) {
+        bool started = false;
+        Elements lone{nullptr, nullptr};  // the last element, which stays where it is until there is one to add it to
+        const auto collect = [&](int64_t digit, int64_t first) {
+            each_window([&](Elements to, int64_t position, int64_t n) {
+                const Elements from = p.ahead(part, position + first * apart);
+                const Elements rest = lone.v ? p.ahead(lone, position) : started ? to : from;
+                op.digit[lone.v || started][digit - 1](to, from, held * apart, rest, n);
+            });
+            started = true;
+            lone = {nullptr, nullptr};
+        };
+        for (;; fourfold()) {
+            const int64_t rest = a.k / held;
+            if (held == 1 && rest % 4 == 1 && rest > 1)
+                lone = p.ahead(in, (a.k - 1) * apart);
+            else if (rest % 4)
+                collect(rest % 4, rest / 4 * 4 * held);
+            if (rest < 4) break;
+            if (rest < 8) {
+                collect(4, 0);
+                break;
+            }
+        }
+    } else {
+        while (4 * held < a.k) fourfold();
+        // The last parts overlap, which changes no maximum.
+        const int64_t count = ceil_div(a.k, held), last = a.k - held;
+        const Parts two{{0, last}, apart, p.weight}, three{{0, held, last}, apart, p.weight};
+        const Parts four{{0, held, 2 * held, last}, apart, p.weight};
+        each_window([&](Elements to, int64_t position, int64_t n) {
+            op.parts[count - 2](to, p.ahead(part, position), count == 2 ? two : count == 3 ? three : four, n);
+        });
+    }
+    if (spare.v) {
+        op.every_nth(out.v, spare.v, p.count, a.s, run);
+        if (op.two_planes) op.every_nth(out.w, spare.w, p.count, a.s, run);
+    }
+}
+
+// ------------------------------------------------------------------------------------------- pairwise reduction
+
+// k elements to one, by pairs of neighbours again and again. a and b are working memory for k/2 + 1 elements.
+static void pairwise(const Line& p, Elements out, Elements cells, int64_t k, int64_t weight, int64_t offset, Elements a,
+                     Elements b) {
+    const RowKernels& op = *p.op;
+    for (; k > 8; weight *= 2) {
+        const int64_t pairs = k / 2;
+        op.stride_2[0](a, cells, pairs, weight);
+        if (k & 1) op.copy(p.ahead(a, pairs), p.ahead(cells, k - 1), 1);
+        cells = a;
+        std::swap(a, b);
+        k = pairs + (k & 1);
+    }
+    Elements rows[8];
+    char* lone[8];
+    for (int64_t t = 0; t < k; ++t) {
+        rows[t] = p.ahead(cells, t);
+        lone[t] = rows[t].v;
+    }
+    op.reduce_one(out, op.two_planes ? static_cast<const void*>(rows) : lone, 0, k, k, weight, offset);
+}
+
+void windows_pairwise(const Line& p, Elements in, Elements out, bool together, Elements a, Elements b, Elements tops) {
+    const RowKernels& op = *p.op;
+    const Axis& axis = *p.axis;
+    if (together) {  // windows side by side are halved together while k is even
+        Elements cells = p.ahead(in, first_cell(axis, p.j0) - p.c0);
+        int64_t k = axis.k, weight = p.weight;
+        for (; k % 2 == 0; k /= 2, weight *= 2) {
+            if (k == 2 && p.out_stride == 1) return op.stride_2[0](out, cells, p.count, weight);
+            op.stride_2[0](a, cells, p.count * (k / 2), weight);
+            cells = a;
+            std::swap(a, b);
+        }
+        for (int64_t j = 0; j < p.count; ++j)
+            pairwise(p, p.ahead(out, j * p.out_stride), p.ahead(cells, j * k), k, weight, 0, a, b);
+        return;
+    }
+    for (int64_t j = 0; j < p.count; ++j) {
+        const Span real = real_taps(axis, p.j0 + j);
+        const int64_t k = real.end - real.begin, offset = real.begin * p.weight;
+        if (k == 0 || (op.summed && k < taps_of(axis, p.j0 + j))) {  // an incomplete tree keeps its shape
+            windows_one_by_one(p, in, out, j, j + 1);
+            continue;
+        }
+        const Elements cells = p.ahead(in, first_cell(axis, p.j0 + j) + real.begin - p.c0);
+        const Elements result = p.ahead(out, j * p.out_stride);
+        if (k <= kBlock) {
+            pairwise(p, result, cells, k, p.weight, offset, a, b);
+            continue;
+        }
+        const int64_t blocks = ceil_div(k, kBlock);
+        for (int64_t i = 0; i < blocks; ++i)
+            pairwise(p, p.ahead(tops, i), p.ahead(cells, i * kBlock), least(kBlock, k - i * kBlock), p.weight, 0, a, b);
+        // Blocks of blocks: two levels are enough for 2^26 elements, and beyond that the working memory is small next
+        // to x.
+        pairwise(p, result, tops, blocks, p.weight * kBlock, offset, p.ahead(tops, blocks), p.ahead(tops, 2 * blocks));
+    }
+}
+
+// ------------------------------------------------------------------------------------------------ strided pixels
+
+bool pixels_pay(const Line& p) {
+    const Axis& a = *p.axis;
+    return !a.starts && a.s > 1 && a.k <= kPixelTaps && p.run > 1 && p.in_stride == p.run && p.out_stride == p.run &&
+           p.run * p.op->width <= kMostPixel;
+}
+
+// Pixels of less than 16 bytes are written with what lies behind them, which the next ones overwrite. The last windows
+// of a line are therefore made elsewhere.
+static int64_t last_windows(const Line& p) {
+    const int64_t wide = kPixelBytes / p.op->width;
+    return p.run >= wide ? 0 : least(p.whole.end - p.whole.begin, ceil_div(wide, p.run));
+}
+
+int64_t pixel_room(const Line& p) {
+    const int64_t last = last_windows(p);  // all real, so that they are no longer than the line
+    return last > 0 ? line_length(*p.axis, last) * p.run + kPixelBytes / p.op->width : 0;
+}
+
+void windows_of_pixels(const Line& p, Elements in, Elements out, Elements cells, Elements results) {
+    const RowKernels& op = *p.op;
+    const Axis& a = *p.axis;
+    const int64_t count = p.whole.end - p.whole.begin, step = a.s * p.run, apart = a.d * p.run, width = op.width;
+    windows_one_by_one(p, in, out, 0, least(p.whole.begin, p.count));
+    if (count > 0) {
+        const auto reduce = op.pixels[a.k == 2 ? 0 : a.k == 3 ? 1 : 2];
+        const int64_t last = last_windows(p), others = count - last;
+        const Elements from = p.ahead(in, (first_cell(a, p.j0 + p.whole.begin) - p.c0) * p.run);
+        const Elements to = p.ahead(out, p.whole.begin * p.run);
+        reduce(to, from, others, step, apart, a.k, p.run, p.weight);
+        if (last) {
+            const int64_t n = line_length(a, last) * p.run * width;
+            copy_bytes(cells.v, from.v + others * step * width, n);
+            if (from.w) copy_bytes(cells.w, from.w + others * step * width, n);
+            reduce(results, {cells.v, from.w ? cells.w : nullptr}, last, step, apart, a.k, p.run, p.weight);
+            const Elements end = p.ahead(to, others * p.run);
+            copy_bytes(end.v, results.v, last * p.run * width);
+            if (end.w) copy_bytes(end.w, results.w, last * p.run * width);
+        }
+    }
+    windows_one_by_one(p, in, out, most(p.whole.begin, p.whole.end), p.count);
+}
+
+// --------------------------------------------------------------------------------------- transposes of strides
+
+Span whole_transposed(const Axis& a, int64_t j0, int64_t count) {
+    const int64_t most_taps = ceil_div(a.spread_taps, a.spread_stride);
+    int64_t begin = most(j0, most_taps * a.spread_stride - 1 - a.spread_low);
+    const int64_t end = least(j0 + count, a.n * a.spread_stride - a.spread_low);
+    begin = least(begin, j0 + count);
+    return {begin - j0, most(begin, end) - j0};
+}
+
+void windows_transposed(const Line& p, Elements in, Elements out, Span whole, char* buffer) {
+    const RowKernels& op = *p.op;
+    const Axis& a = *p.axis;
+    const int64_t stride = a.spread_stride, run = p.run, all = whole.end - whole.begin, width = op.width;
+    const bool interleaved = stride == 2 && run == 1;
+    const char* even = nullptr;
+    for (int64_t phase = 0; phase < least(stride, all); ++phase) {
+        const int64_t c = whole.begin + phase;
+        const int64_t from = p.j0 + c + a.spread_low, last = from / stride;  // the last output that sees element c
+        const int64_t taps = from % stride < a.spread_taps ? (a.spread_taps - 1 - from % stride) / stride + 1 : 0;
+        const int64_t count = (whole.end - c + stride - 1) / stride;
+        const Elements first = p.ahead(in, (last - taps + 1 - p.c0) * run);
+        set_rows(p, first, taps, run);
+        // One output can be read where it lies.
+        const char* joined = taps == 1 ? first.v : buffer;
+        if (taps != 1) op.reduce({buffer, nullptr}, p.rows, 0, taps, taps, count * run, p.weight);
+        char* to = out.v + c * run * width;
+        if (interleaved && phase == 0) {
+            even = joined;
+            buffer += count * width;
+        } else if (interleaved) {
+            op.interleave(out.v + whole.begin * width, even, joined, count);
+            if (all % 2) std::memcpy(out.v + (whole.end - 1) * width, even + count * width, static_cast<size_t>(width));
+        } else if (run == 1 && width == 4) {
+            for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * stride * 4, joined + i * 4, 4);
+        } else if (run == 1 && width == 8) {
+            for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * stride * 8, joined + i * 8, 8);
+        } else {
+            for (int64_t i = 0; i < count; ++i)
+                copy_bytes(to + i * stride * run * width, joined + i * run * width, run * width);
+        }
+    }
+    if (interleaved && all == 1) std::memcpy(out.v + whole.begin * width, even, static_cast<size_t>(width));
+}
+
+}  // namespace cenote

@@ -1,0 +1,327 @@
+#include "pool/drivers/separable.hpp"
+
+#include "pool/drivers/lines.hpp"
+
+// A tile has its pooled axes in memory order and rows of lanes innermost. Along the axis of a pass it is lines of
+// elements. Which method reduces a line depends on the geometry only, and all methods give the same bits.
+
+namespace cenote {
+
+namespace {
+
+enum class Method { one_by_one, in_a_row, pixels, log_step, van_herk, pairwise, transposed };
+
+constexpr int64_t kLineBytes = 96 * 1024;  // of a line that is read again and again
+constexpr int64_t kVanHerk = 6;            // elements from which on van Herk is faster than one by one
+// Short lines, many at a time: to set out on a line costs as much as to reduce a few vectors of it, and its tail goes
+// element by element. So short lines are copied behind each other, with the padding that they share between them, and
+// reduced as one; what comes out across the end of a line is dropped.
+constexpr int64_t kShortLine = 256;    // bytes of a line up to which it is short
+constexpr int64_t kBatchLines = 64;    // lines at a time, at most
+constexpr int64_t kBatchBytes = 8192;  // of them: they, their sums and their results stay in the L1 cache
+
+struct LineBatch {
+    int64_t count;     // lines at a time; 1: each on its own
+    int64_t apart;     // elements from the beginning of one to that of the next
+    Elements results;  // room for the results of so many
+};
+
+struct PassPlan {
+    Method method;
+    bool copied;          // the line is copied, padding included
+    bool cut_apart;       // windows at the edges are reduced one by one
+    bool together;        // windows are reduced pairwise together
+    Margins at;           // where its real elements are
+    int64_t chunk;        // elements of each run that are worked on together
+    Elements line, sums;  // working memory
+    Elements spare;
+    Elements* phases;
+    Span transposed;
+    LineBatch batch;
+};
+
+// How much of a run to take at a time: an odd number of cache lines, about `bytes`. With rows a power of two apart,
+// loads would wait for stores to other rows whose addresses alias (13×13 over 256 lanes: 35 ms, and 8 so).
+int64_t odd_lines(int64_t run, int64_t width, int64_t bytes) {
+    if (run * width < 128) return run;
+    const int64_t lines = least(run * width / 64, most(bytes / 64, 3));
+    return run * width % 128 == 64 && lines == run * width / 64 ? run : (lines - (lines % 2 == 0)) * 64 / width;
+}
+
+// In narrower runs one combination waits for the other (13×13 on planes of 20×20: 2.3 ms, and 1.9 by log-step).
+bool van_herk_pays(const Line& p) {
+    const Axis& a = *p.axis;
+    if (!p.op->van_herk || a.starts || a.d > 1) return false;
+    return a.k >= kVanHerk && a.k >= 2 * a.s && p.count >= 4 && p.run * p.op->width >= kVanHerkBytes;
+}
+
+LineBatch batch_lines(const Line& p, int64_t lines, int64_t length, const Margins& at, Arena* arena) {
+    const int64_t width = p.op->width * p.run;
+    const int64_t apart = at.middle + most(at.before, at.after);  // the padding after one line is that before the next
+    LineBatch batch{1, apart, {nullptr, nullptr}};
+    if (lines == 1 || p.axis->s > 1 || p.in_stride != p.run || p.out_stride != p.run || length * width > kShortLine)
+        return batch;
+    batch.count = most(1, least(least(lines, kBatchLines), kBatchBytes / (apart * width)));
+    if (batch.count > 1)
+        batch.results = take_elements(*p.op, arena, ((batch.count - 1) * apart + p.count) * p.run, true);
+    return batch;
+}
+
+void fill_padding(const RowKernels& op, Elements line, int64_t n) {
+    if (op.two_planes && !line.w)
+        op.fill_padding(line, n);
+    else
+        op.fill_identity(line, n);
+}
+
+PassPlan plan_pass(const Line& p, int64_t lines, bool has_second, Arena* arena) {
+    const RowKernels& op = *p.op;
+    const Axis& a = *p.axis;
+    const int64_t width = op.width;
+    const bool dense_in = p.in_stride == p.run, dense = dense_in && p.out_stride == p.run;
+    PassPlan plan{};
+    plan.method = Method::one_by_one;
+    plan.chunk = p.run;
+    plan.batch.count = 1;
+    if (op.summed && !op.two_planes && a.spread_stride && dense && p.run * width < 256 && a.spread_stride <= 64) {
+        plan.transposed = whole_transposed(a, p.j0, p.count);
+        if (plan.transposed.end > plan.transposed.begin) {
+            plan.method = Method::transposed;
+            plan.line = take_elements(op, arena, p.count * p.run, false);
+        }
+        return plan;
+    }
+    // Windows side by side are halved together, as long as they come out even: a power of two to the end.
+    plan.together = p.run == 1 && dense_in && a.d == 1 && !a.starts && a.s == a.k && a.k % 2 == 0 && a.k <= kBlock &&
+                    p.count > 1 && p.whole.begin == 0 && p.whole.end == p.count;
+    const bool to_the_end = plan.together && p.out_stride == 1 && a.k > 2 && (a.k & (a.k - 1)) == 0;
+    if (to_the_end ||
+        (p.run == 1 && dense_in && a.d == 1 && a.k >= kPairwise && (a.starts || a.s >= a.k || p.count == 1))) {
+        plan.method = Method::pairwise;
+        const int64_t half = (plan.together ? p.count * a.k : least(a.k, kBlock)) / 2 + 1;
+        plan.line = take_elements(op, arena, half, true);
+        plan.sums = take_elements(op, arena, half, true);
+        plan.spare = take_elements(op, arena, 3 * ceil_div(a.k, kBlock) + 1, true);
+        return plan;
+    }
+    if (a.starts || (a.k - 1) * a.d > 2 * a.n + 64) return plan;  // mostly padding is not worth a copy
+
+    const int64_t length = line_length(a, p.count);
+    const bool cut = p.whole.begin > 0 || p.whole.end < p.count;
+    if (van_herk_pays(p)) {
+        plan.method = Method::van_herk;
+        plan.line = take_elements(op, arena, a.k * kVanHerkBytes / width, false);
+        plan.sums = take_elements(op, arena, kVanHerkBytes / width, false);
+        op.fill_identity(plan.sums, kVanHerkBytes / width);
+        return plan;
+    }
+    plan.at = margins(p);
+    // Long runs are fast one window at a time; single elements are worth undoing a stride for.
+    if (log_step_pays(a)) {
+        plan.method = Method::log_step;
+        plan.chunk = odd_lines(p.run, width, kLineBytes / length);
+        if (a.s > 1 && p.out_stride == p.run && p.run * width < 64)
+            plan.spare = take_elements(op, arena, length * p.run, true);
+        plan.copied = cut || p.in_stride != p.run || plan.chunk != p.run;
+    } else if (pixels_pay(p)) {
+        plan.method = Method::pixels;
+        plan.line = take_elements(op, arena, pixel_room(p), has_second);
+        plan.sums = take_elements(op, arena, pixel_room(p), true);
+        return plan;
+    } else if (dense && (a.s == 1 || (a.s <= 64 && p.run == 1))) {
+        // Long runs are not worth a copy: windows at the edges are reduced one by one.
+        plan.cut_apart = cut && p.run * width >= 256;
+        if (plan.cut_apart && p.whole.begin >= p.whole.end) return plan;
+        plan.method = Method::in_a_row;
+        if (plan.cut_apart) return plan;
+        plan.copied = cut;
+        if (from_every_element(op, a)) {
+            plan.spare = take_elements(op, arena, length, true);
+        } else if (a.s > 1 && !by_stride_2(a, p.run)) {
+            plan.phases = static_cast<Elements*>(take_bytes(arena, a.s * static_cast<int64_t>(sizeof(Elements))));
+            const int64_t deep = p.count + (a.k - 1) * a.d / a.s;
+            for (int64_t r = 0; r < a.s; ++r) plan.phases[r] = {nullptr, nullptr};
+            for (int64_t t = 0; t < a.k; ++t) {
+                Elements& phase = plan.phases[t * a.d % a.s];
+                if (!phase.v) phase = take_elements(op, arena, deep * p.run, has_second);
+            }
+        }
+    } else {
+        return plan;
+    }
+    plan.batch = batch_lines(p, lines, length, plan.at, arena);
+    plan.copied |= plan.batch.count > 1;
+    const int64_t room = (plan.batch.count - 1) * plan.batch.apart + length;
+    if (plan.method == Method::log_step) plan.sums = take_elements(op, arena, room * plan.chunk, true);
+    if (plan.copied) {
+        plan.line = take_elements(op, arena, room * plan.chunk, has_second);
+        fill_padding(op, plan.line, (plan.batch.count > 1 ? room : plan.at.before) * plan.chunk);
+        fill_padding(op, p.ahead(plan.line, (length - plan.at.after) * plan.chunk), plan.at.after * plan.chunk);
+    }
+    return plan;
+}
+
+void run_line(const Line& p, const PassPlan& plan, Elements in, Elements out) {
+    const RowKernels& op = *p.op;
+    const Axis& a = *p.axis;
+    switch (plan.method) {
+        case Method::one_by_one: return windows_one_by_one(p, in, out, 0, p.count);
+        case Method::in_a_row: {
+            if (plan.cut_apart) {
+                const int64_t first = first_cell(a, p.j0 + p.whole.begin) - p.c0;
+                windows_one_by_one(p, in, out, 0, p.whole.begin);
+                windows_in_a_row(p, p.ahead(in, first * p.run), p.ahead(out, p.whole.begin * p.run),
+                                 p.whole.end - p.whole.begin, nullptr, {});
+                return windows_one_by_one(p, in, out, p.whole.end, p.count);
+            }
+            if (plan.copied) copy_line(op, plan.line, in, plan.at, p.in_stride, p.run);
+            const Elements cells = plan.copied ? plan.line : p.ahead(in, plan.at.from * p.run);
+            return windows_in_a_row(p, cells, out, p.count, plan.phases, plan.spare);
+        }
+        case Method::pixels: return windows_of_pixels(p, in, out, plan.line, plan.sums);
+        case Method::log_step:
+            for (int64_t i = 0; i < p.run; i += plan.chunk) {
+                const int64_t run = least(plan.chunk, p.run - i);
+                if (plan.copied && p.run % plan.chunk && (i == 0 || run < plan.chunk)) {
+                    // The last chunk is shorter: its padding lies elsewhere, and that of the next line back again.
+                    fill_padding(op, plan.line, plan.at.before * run);
+                    const int64_t end = plan.at.before + plan.at.middle;
+                    fill_padding(op, p.ahead(plan.line, end * run), plan.at.after * run);
+                }
+                if (plan.copied) copy_line(op, plan.line, p.ahead(in, i), plan.at, p.in_stride, run);
+                const Elements cells = plan.copied ? plan.line : p.ahead(in, plan.at.from * p.run);
+                windows_by_log_step(p, cells, p.ahead(out, i), run, plan.sums, plan.spare);
+            }
+            return;
+        case Method::van_herk: return op.van_herk(p, in.v, out.v, plan.line.v, plan.sums.v);
+        case Method::pairwise: return windows_pairwise(p, in, out, plan.together, plan.line, plan.sums, plan.spare);
+        case Method::transposed:
+            windows_one_by_one(p, in, out, 0, plan.transposed.begin);
+            windows_transposed(p, in, out, plan.transposed, plan.line.v);
+            return windows_one_by_one(p, in, out, plan.transposed.end, p.count);
+    }
+}
+
+}  // namespace
+
+void run_pass(const RowKernels& op, const Axis& a, int q, int rank, const int64_t* extent, int64_t lanes, int64_t j0,
+              int64_t count, int64_t c0, const View& in, const View& out, int64_t weight, Arena* arena) {
+    if (count == 0 || lanes == 0) return;
+
+    // Inner axes that are contiguous on both sides join the lanes; all others are looped over.
+    const LinePass pass{&a,    j0,           count,         c0,    extent[q], whole_windows(a, j0, count),
+                        lanes, in.stride[q], out.stride[q], weight};
+    Line p{pass, &op, nullptr, nullptr};
+    int inner = rank;
+    while (inner - 1 > q && in.stride[inner - 1] == p.run && out.stride[inner - 1] == p.run) p.run *= extent[--inner];
+    // Lines that follow each other in memory, in whole windows that do not reach into the next, are one line.
+    int before = q;
+    Axis longer = a;
+    const bool tiled = !a.starts && a.low == 0 && j0 == 0 && c0 == 0 && count == a.o && count * a.s == extent[q] &&
+                       (a.k - 1) * a.d < a.s && in.stride[q] == p.run && out.stride[q] == p.run;
+    for (int64_t from = extent[q] * p.run, to = count * p.run;
+         tiled && before > 0 && in.stride[before - 1] == from && out.stride[before - 1] == to;) {
+        const int64_t more = extent[--before];
+        from *= more;
+        to *= more;
+        longer.n *= more;
+        longer.o *= more;
+        p.count *= more;
+        p.cells *= more;
+    }
+    if (before < q) {
+        p.axis = &longer;
+        p.whole = {0, p.count};
+    }
+    int64_t lines = 1;
+    for (int r = 0; r < inner; ++r)
+        if (r < before || r > q) lines *= extent[r];
+    if (lines == 0 || p.run == 0 || p.count == 0) return;
+
+    const int64_t taps = taps_of(a, j0) > a.k ? taps_of(a, j0) : a.k;
+    const PassPlan plan = plan_pass(p, lines, in.base.w != nullptr, arena);
+    // Only real elements have a row, unless padding is copied in.
+    const int64_t rows = 1 + (plan.method == Method::in_a_row ? taps : least(taps, most(extent[q], 1)));
+    p.rows = take_bytes(arena, rows * static_cast<int64_t>(op.two_planes ? sizeof(Elements) : sizeof(char*)));
+
+    if (op.summed && !op.two_planes && plan.method == Method::one_by_one && taps > kTall && p.run > 1) {
+        const int64_t levels = 66 - __builtin_clzll(static_cast<uint64_t>(taps));
+        p.tall = static_cast<char*>(take_bytes(arena, levels * kTallRun * op.width));
+    }
+
+    int64_t at[kMaxDims];
+    for (int r = 0; r < inner; ++r) at[r] = 0;
+    int64_t in_offset = 0, out_offset = 0;
+    const auto next_line = [&] {
+        for (int r = inner - 1; r >= 0; --r) {
+            if (r >= before && r <= q) continue;
+            in_offset += in.stride[r];
+            out_offset += out.stride[r];
+            if (++at[r] < extent[r]) break;
+            in_offset -= at[r] * in.stride[r];
+            out_offset -= at[r] * out.stride[r];
+            at[r] = 0;
+        }
+    };
+    if (plan.batch.count == 1) {
+        for (int64_t line = 0; line < lines; ++line, next_line())
+            run_line(p, plan, p.ahead(in.base, in_offset), p.ahead(out.base, out_offset));
+        return;
+    }
+    const int64_t width = op.width, step = plan.batch.apart * p.run * width, windows = p.count;
+    const Elements first = p.ahead(plan.line, plan.at.before * p.run), source = p.ahead(in.base, plan.at.from * p.run);
+    int64_t from[kBatchLines], to[kBatchLines], place[kBatchLines];
+    for (int64_t i = 0; i < plan.batch.count; ++i) place[i] = i * step;
+    for (int64_t line = 0; line < lines;) {
+        int64_t n = 0;
+        for (; n < plan.batch.count && line < lines; ++n, ++line, next_line()) {
+            from[n] = in_offset * width;
+            to[n] = out_offset * width;
+        }
+        const int64_t elements = plan.at.middle * p.run * width, results = windows * p.run * width;
+        op.copy_lines(first.v, place, source.v, from, n, elements);
+        if (in.base.w) op.copy_lines(first.w, place, source.w, from, n, elements);
+        p.count = (n - 1) * plan.batch.apart + windows;
+        if (plan.method == Method::log_step)
+            windows_by_log_step(p, plan.line, plan.batch.results, p.run, plan.sums, plan.spare);
+        else
+            windows_in_a_row(p, plan.line, plan.batch.results, p.count, nullptr, {});
+        op.copy_lines(out.base.v, to, plan.batch.results.v, place, n, results);
+        if (op.two_planes) op.copy_lines(out.base.w, to, plan.batch.results.w, place, n, results);
+    }
+}
+
+View run_passes(const RowKernels& op, const PoolSchedule& job, const PoolTile& tile, const View& first,
+                const View* last, Arena* arena, bool outermost_first) {
+    int64_t extent[kMaxDims];
+    int passes = 0;
+    for (int q = 0; q < job.rank; ++q) {
+        extent[q] = tile.cells[q];
+        passes += !is_identity(job.axis[q]);
+    }
+    View buffers[2];  // a view has room for 64 strides: none is copied but the last
+    const View* in = &first;
+    for (int i = 0; i < job.rank; ++i) {
+        const int q = outermost_first ? i : job.pass[i];
+        if (is_identity(job.axis[q])) continue;
+        const View* out = last;
+        const int64_t before = extent[q];
+        extent[q] = tile.count[q];
+        if (--passes > 0 || !last) {
+            View& buffer = buffers[passes % 2];
+            buffer.base = take_elements(op, arena, contiguous(job.rank, extent, tile.lanes, buffer.stride), true);
+            out = &buffer;
+        }
+        extent[q] = before;
+        run_pass(op, job.axis[q], q, job.rank, extent, tile.lanes, tile.j0[q], tile.count[q], tile.c0[q], *in, *out,
+                 job.weight[q], arena);
+        extent[q] = tile.count[q];
+        in = out;
+    }
+    View result;
+    result.base = in->base;
+    for (int q = 0; q < job.rank; ++q) result.stride[q] = in->stride[q];
+    return result;
+}
+
+}  // namespace cenote

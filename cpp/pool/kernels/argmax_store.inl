@@ -1,0 +1,122 @@
+// Winners of small windows on their way out: rows of lanes as wide as the values, in the nearest cache, become numbers
+// in the window, as bytes, or flat indices.
+
+constexpr int64_t kArgmaxRows = 2048;                 // argmax that wait there, if one row has not more
+constexpr int64_t kStreamIndices = int64_t{8} << 20;  // bytes
+
+// Numbers in the window, as bytes.
+template <class L, class W>
+CENOTE_INLINE inline void write_bytes(uint8_t* p, W w) {
+    if constexpr (L::count == 1) {
+        *p = static_cast<uint8_t>(w);
+    } else if constexpr (sizeof(typename L::Element) == 4 && sizeof(W) == 32) {
+        using Bytes = typename VecOf<uint8_t, 32>::type;
+        const Bytes all = (Bytes)w,
+                    low = __builtin_shufflevector(all, all, 0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16, 20, 24,
+                                                  28, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16);
+        const W together = __builtin_shufflevector((W)low, (W)low, 0, 4, 0, 0, 0, 0, 0, 0);
+        __builtin_memcpy(p, &together, 8);
+    } else {
+        for (int k = 0; k < L::count; ++k) p[k] = static_cast<uint8_t>(w[k]);
+    }
+}
+
+template <class U>
+CENOTE_ONCE void store_offsets(uint8_t* out, const U* store_of, int64_t n) {
+    for_lanes_apart<U>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        using L = decltype(lane);
+        write_bytes<L>(out + i, load<typename L::V>(store_of + i));
+    });
+}
+
+// Whether flat indices are so many that none of them is in the cache when it is read.
+inline bool indices_stream(const PoolSchedule& job) {
+    int64_t bytes = job.lanes * static_cast<int64_t>(sizeof(int64_t));
+    for (int q = 0; q < job.rank; ++q) bytes *= job.axis[q].o;
+    for (int i = 0; i < job.outer; ++i) bytes *= job.outer_size[i];
+    return job.argmax_format == ArgmaxFormat::index && bytes >= kStreamIndices;
+}
+
+// A vector of indices. No winner is ~0, of which -1 is made.
+template <class U>
+CENOTE_INLINE inline auto some_indices(const U* store_of) {
+    using Words = typename VecOf<int64_t, kVectorBytes>::type;
+    if constexpr (sizeof(U) == 8)
+        return load<Words>(store_of);
+    else
+        return widened<Words>(reinterpret_cast<const int32_t*>(store_of));
+}
+
+constexpr int64_t kLine = 8;  // indices in a line of the cache
+
+template <class U>
+CENOTE_INLINE inline void store_index_line(int64_t* out, const U* store_of) {
+    constexpr int some = Lane<int64_t, kVectorBytes>::count;
+    each<kLine / some>(
+        0, [&](int64_t k) CENOTE_INLINE { store_streaming(out + k * some, some_indices(store_of + k * some)); });
+}
+
+template <class U>
+CENOTE_ONCE void store_indices(int64_t* out, const U* store_of, int64_t n, bool streaming) {
+    constexpr int64_t some = Lane<int64_t, kVectorBytes>::count;
+    const auto one = [&](int64_t i) {
+        if constexpr (sizeof(U) == 8)
+            out[i] = static_cast<int64_t>(store_of[i]);
+        else
+            out[i] = static_cast<int32_t>(store_of[i]);
+    };
+    int64_t i = 0;
+    if (streaming) {
+        for (; i < n && reinterpret_cast<uintptr_t>(out + i) % 64; ++i) one(i);
+        for (; i + kLine <= n; i += kLine) store_index_line(out + i, store_of + i);
+    }
+    for (; i + some <= n; i += some) store(out + i, some_indices(store_of + i));
+    for (; i < n; ++i) one(i);
+}
+
+// Rows of n argmax offsets each that wait to be stored, the first one at element y of the results, `step` elements
+// apart.
+template <class U>
+struct ArgmaxStore {
+    U* rows;
+    bool streaming;
+    // Whole lines of indices that go by streaming stores are written while the next rows are made: many such stores in
+    // a row are waited for (max 3×3 s1 of 26 MB, two threads: 4.5 ms, and 3.9 so).
+    int64_t* lines;  // null if there are none
+    int64_t head;    // argmax before the first line
+    int64_t line;    // the next one
+
+    void begin_rows(const PoolSchedule& job, int64_t y, int64_t n, int64_t step) {
+        lines = nullptr;
+        head = line = 0;
+        if (!streaming || step != n) return;
+        int64_t* out = static_cast<int64_t*>(job.argmax) + y;
+        head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(out) / 8) & (kLine - 1);
+        lines = out + head;
+    }
+    // `ready` argmax are there.
+    CENOTE_INLINE void flush_some(int64_t ready) {
+        if (head + (line + 1) * kLine > ready) return;
+        store_index_line(lines + line * kLine, rows + head + line * kLine);
+        ++line;
+    }
+    void flush(const PoolSchedule& job, int64_t y, int64_t n, int64_t count, int64_t step) const {
+        const U* store_of = rows;
+        if (step == n) {
+            n *= count;
+            count = 1;
+        }
+        for (int64_t r = 0; r < count; ++r, y += step, store_of += n) {
+            int64_t* out = static_cast<int64_t*>(job.argmax) + y;
+            if (job.argmax_format != ArgmaxFormat::index) {
+                store_offsets(static_cast<uint8_t*>(job.argmax) + y, store_of, n);
+            } else if (line > 0) {
+                const int64_t done = head + line * kLine;
+                store_indices(out, store_of, head, false);
+                store_indices(out + done, store_of + done, n - done, streaming);
+            } else {
+                store_indices(out, store_of, n, streaming);
+            }
+        }
+    }
+};

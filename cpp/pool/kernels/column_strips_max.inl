@@ -1,0 +1,248 @@
+// Large windows that overlap, on planes: a task is a strip of columns that is walked down row by row. Each row of cells
+// is read once and reduced once, and what the last rows gave stays in the second cache, where tiles that are reduced
+// pass by pass begin anew with k - 1 rows of cells for each tile.
+
+// The rows of cells that a strip sees, padding along the row included.
+template <class T>
+struct StripRows {
+    const PoolSchedule* job;
+    const char* x;                     // the first real cell of row 0
+    int64_t first;                     // the row of cells that the walk begins with: below 0 it is padding
+    int64_t lanes, before, inside, n;  // elements of a cell; of a row: padding before its cells, those cells, all
+    T* line;                           // where a row is laid; null: rows are read where they lie
+
+    StripRows(const PoolSchedule& of, const PoolTile& b, Arena* arena) : job(&of), lanes(b.lanes) {
+        const Axis& a = of.axis[1];
+        const int64_t begin = first_cell(a, b.j0[1]), cells = line_length(a, b.count[1]);
+        const int64_t real = least(most(begin, 0), begin + cells), end = most(real, least(begin + cells, a.n));
+        first = first_cell(of.axis[0], b.j0[0]);
+        n = cells * lanes;
+        before = (real - begin) * lanes;
+        inside = (end - real) * lanes;
+        x = b.x + real * of.x_stride[1];
+        line = nullptr;
+        if (!of.direct || inside < n || !in_one_piece()) line = take<T>(arena, n + Lane<T, kVectorBytes>::count);
+    }
+
+    bool real(int64_t r) const { return first + r >= 0 && first + r < job->axis[0].n; }
+
+    const char* at(int64_t r) const { return x + (first + r) * job->x_stride[0]; }
+
+    // Row r of the walk laid in `to`, which has room for whole vectors; `none` is what padding holds.
+    void lay(int64_t r, T* to, T none) const {
+        constexpr int64_t wide = Lane<T, kVectorBytes>::count;
+        const int64_t room = ceil_div(n, wide) * wide, begin = real(r) ? before : room;
+        for (int64_t i = 0; i < begin; ++i) to[i] = none;
+        for (int64_t i = begin + inside; i < room; ++i) to[i] = none;
+        if (begin == room) return;
+        const bool piece = in_one_piece();
+        const int64_t pieces = piece ? 1 : inside / lanes, size = piece ? inside : lanes;
+        for (int64_t i = 0; i < pieces; ++i) {
+            const char* from = at(r) + i * job->x_stride[1];
+            if (job->direct)
+                copy_row(to + before + i * size, reinterpret_cast<const T*>(from), size);
+            else
+                load_row(job->in, to + before + i * size, from,
+                         rows_are_lanes(*job) ? job->lane_stride : job->x_stride[1], size, job->swap);
+        }
+        if (job->prologue == Prologue::absolute || job->prologue == Prologue::power) absolute(to + before, inside);
+        if (job->key) flip_row(to + before, to + before, inside, job->key);
+    }
+
+    // Row r, where it lies if it can be read there but for the last cells, which make no vector and are laid in `to`;
+    // or laid in `to`.
+    const T* give(int64_t r, T* to, T none) const {
+        constexpr int64_t wide = Lane<T, kVectorBytes>::count;
+        if (line || !real(r) || job->prologue != Prologue::none) return lay(r, to, none), to;
+        const T* cells = reinterpret_cast<const T*>(at(r));
+        for (int64_t i = n / wide * wide; i < n; ++i) to[i] = cells[i];
+        return cells;
+    }
+
+    bool in_one_piece() const {
+        return !rows_are_lanes(*job) || (job->direct && job->x_stride[1] == lanes * size_of(job->in));
+    }
+};
+
+// The rows of results of a strip, which are made as T.
+template <class T>
+struct StripResults {
+    const PoolSchedule* job;
+    char* y;
+    T* line;              // where a row is made; null: in y
+    int64_t down, along;  // bytes of y from one row to the next, from one window to the next
+    int64_t windows, lanes;
+
+    StripResults(const PoolSchedule& of, const PoolTile& b, bool same_type, Arena* arena) : job(&of), line(nullptr) {
+        y = of.y + b.y * size_of(of.out);
+        down = of.y_stride[0] * size_of(of.out);
+        along = of.y_stride[1] * size_of(of.out);
+        windows = b.count[1];
+        lanes = b.lanes;
+        if (!same_type || of.y_stride[1] != lanes) line = take<T>(arena, windows * lanes);
+    }
+    char* at(int64_t r) const { return y + r * down; }
+    T* row(int64_t r) const { return line ? line : reinterpret_cast<T*>(at(r)); }
+    void wrote(int64_t r) const {
+        if (!line) return;
+        if (job->key) flip_row(line, line, windows * lanes, job->key);
+        const bool in_one_piece = along == lanes * size_of(job->out);
+        const int64_t pieces = in_one_piece ? 1 : windows, size = in_one_piece ? windows * lanes : lanes;
+        for (int64_t j = 0; j < pieces; ++j) store_row(job->out, at(r) + j * along, line + j * size, size);
+    }
+};
+
+// Rows an odd number of cache lines apart: those a power of two apart share places in the cache.
+template <class T>
+inline int64_t row_pitch(int64_t n) {
+    const int64_t lines = ceil_div(n * static_cast<int64_t>(sizeof(T)), 64);
+    return (lines + (lines % 2 == 0)) * 64 / static_cast<int64_t>(sizeof(T));
+}
+
+// --------------------------------------------------------------------------------------------------- max and min
+
+// As MaxReducer, of cells none of which is a NaN: one instruction, where MaxReducer takes four.
+template <class T_, bool Largest>
+struct FiniteMaxReducer : MaxReducer<T_, Largest, false> {
+    template <class V>
+    using Reg = typename MaxReducer<T_, Largest, false>::template Reg<V>;
+    template <class V>
+    static Reg<V> combine(Reg<V> a, Reg<V> b) {
+        return {(Largest ? b.v > a.v : b.v < a.v) ? b.v : a.v};
+    }
+};
+
+// Down a strip in blocks of k rows. A window that begins in one block ends in the next: it is the end of the one,
+// joined from behind, and the beginning of the other.
+template <class T>
+struct Descent {
+    const T* before;  // what this block's rows gave until now
+    T* joined;        // with this row; may be where `before` is
+    const T* end;     // the end of the block above
+    T* held;          // this row: the place of one of that block which is not needed any more
+    T* out;
+    const char *later_cells, *later_out;  // what will be read and written soon: fetched meanwhile
+};
+
+// Parts of windows along a row (doubling.inl) to results.
+template <class C, int N>
+CENOTE_ONCE void descend(const Descent<typename C::T>& given, Source<C> from, const Parts& parts, int64_t n) {
+    const Descent<typename C::T> down = given;  // which no store can change
+    Source<C> part[N];
+    for (int t = 0; t < N; ++t) part[t] = ahead<C>(from, parts.first[t] * parts.apart);
+    // The last vector may join a row to itself, which changes nothing.
+    for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        const auto at = [&](int t) { return load_cell<C, V>(part[t], i); };
+        auto row = at(0);
+        if constexpr (N == 2) row = C::combine(row, at(1));
+        if constexpr (N >= 3) row = C::combine(C::combine(row, at(1)), at(2));
+        if constexpr (N == 4) row = C::combine(row, at(3));
+        __builtin_prefetch(down.later_cells + i * sizeof(typename C::T));
+        __builtin_prefetch(down.later_out + i * sizeof(typename C::T), 1);
+        store(down.held + i, row.v);
+        const auto all = C::combine(C::fresh(load<V>(down.before + i)), row);
+        store(down.joined + i, all.v);
+        store(down.out + i, C::combine(C::fresh(load<V>(down.end + i)), all).v);
+    });
+}
+
+// Rows 1 … k-1 of a block, each joined with those below it.
+template <class C>
+CENOTE_ONCE void sweep_back(typename C::T* block, int64_t pitch, int64_t k, int64_t n) {
+    using T = typename C::T;
+    using L = Lane<T, kVectorBytes>;
+    using V = typename L::V;
+    constexpr int together = 4;
+    for (int64_t i = 0; i < n; i += together * L::count) {  // a row has room for so many
+        RegOf<C, V> all[together];
+        T* at = block + (k - 1) * pitch + i;
+        each<together>(0, [&](int64_t v) CENOTE_INLINE { all[v] = C::fresh(load<V>(at + v * L::count)); });
+        for (int64_t t = k - 2; t > 0; --t) {
+            at -= pitch;
+            each<together>(0, [&](int64_t v) CENOTE_INLINE {
+                all[v] = C::combine(C::fresh(load<V>(at + v * L::count)), all[v]);
+                store(at + v * L::count, all[v].v);
+            });
+        }
+    }
+}
+
+// Largest or smallest cells of a strip, row by row.
+template <class C>
+struct MaxColumns {
+    using T = typename C::T;
+    int64_t k, n, pitch, t = 0;  // rows of a window; elements of a row of results; of this block: its rows until now
+    int64_t along, unit;         // cells of a window along a row, elements of a cell
+    T *block, *joined, *sums, *absent, *unused;
+
+    MaxColumns(int64_t k_down, int64_t k_along, int64_t results, int64_t lanes, Arena* arena)
+        : k(k_down), n(results), along(k_along), unit(lanes) {
+        constexpr int64_t wide = kVectorBytes / sizeof(T);
+        pitch = row_pitch<T>(ceil_div(n, 4 * wide) * 4 * wide);
+        block = take<T>(arena, k * pitch);
+        joined = take<T>(arena, n);
+        sums = take<T>(arena, n + (along - 1) * unit);
+        absent = take<T>(arena, n);
+        unused = take<T>(arena, n);
+        fill_empty<C>({absent, nullptr}, n);
+    }
+
+    // The next row of cells, null if it is padding; `out` is the row of results of the windows that end there, if any.
+    void next(const T* cells, T* out, const char* later_cells, const char* later_out) {
+        const bool last = t == k - 1;
+        const Descent<T> down{t ? joined : absent,
+                              joined,
+                              last ? absent : block + (t + 1) * pitch,
+                              block + t * pitch,
+                              out ? out : unused,
+                              later_cells,
+                              later_out};
+        int64_t held = 1, length = n + (along - 1) * unit;
+        Source<C> part{cells ? cells : absent, nullptr};
+        while (cells && 4 * held < along) {
+            length -= 3 * held * unit;
+            join_parts<C, 4>({bytes(sums), nullptr}, {bytes(const_cast<T*>(part.v)), nullptr},
+                             {{0, held, 2 * held, 3 * held}, unit, 0}, length);
+            part = {sums, nullptr};
+            held *= 4;
+        }
+        const int64_t count = cells ? ceil_div(along, held) : 1, end = along - held;
+        if (count == 1) descend<C, 1>(down, part, {{0}, unit, 0}, n);
+        if (count == 2) descend<C, 2>(down, part, {{0, end}, unit, 0}, n);
+        if (count == 3) descend<C, 3>(down, part, {{0, held, end}, unit, 0}, n);
+        if (count == 4) descend<C, 4>(down, part, {{0, held, 2 * held, end}, unit, 0}, n);
+        if (last) sweep_back<C>(block, pitch, k, n);
+        t = last ? 0 : t + 1;
+    }
+};
+
+// A strip from top to bottom; false as soon as there is a NaN, if that must not be.
+template <class C, bool Checked>
+bool max_down_strip(const PoolSchedule& job, const PoolTile& b, const StripRows<typename C::T>& rows, Arena* arena) {
+    using T = typename C::T;
+    const int64_t k = job.axis[0].k;
+    MaxColumns<C> walk(k, job.axis[1].k, b.count[1] * b.lanes, b.lanes, arena);
+    const StripResults<T> results(job, b, !job.key, arena);
+    for (int64_t r = 0; r < b.count[0] + k - 1; ++r) {
+        const T* cells = nullptr;
+        if (rows.real(r)) {
+            cells = rows.line ? rows.line : reinterpret_cast<const T*>(rows.at(r));
+            if (rows.line) rows.lay(r, rows.line, C::absent());
+            if constexpr (Checked)
+                if (has_nan(cells, rows.n)) return false;
+        }
+        walk.next(cells, r < k - 1 ? nullptr : results.row(r - k + 1), rows.at(r + 1), results.at(r - k + 2));
+        if (r >= k - 1) results.wrote(r - k + 1);
+    }
+    return true;
+}
+
+template <class T, bool Largest>
+void max_strip(const PoolSchedule& job, int64_t task, Arena* arena) {
+    const PoolTile b = locate(job, task);
+    const StripRows<T> rows(job, b, arena);
+    if constexpr (Limits<T>::has_nan)
+        if (max_down_strip<FiniteMaxReducer<T, Largest>, true>(job, b, rows, arena)) return;
+    max_down_strip<MaxReducer<T, Largest, false>, false>(job, b, rows, arena);
+}

@@ -1,0 +1,22 @@
+// Totals in registers to results in memory.
+
+// Lanes of totals to results of type R, or halves of it (S), by way of `finish`.
+template <class R, class S, class L, class F>
+CENOTE_INLINE inline void write_total(char* p, typename L::V v, F finish, bool streaming = false) {
+    using T = typename L::Element;
+    if constexpr (__is_same(S, Half) || __is_same(S, Brain)) {
+        write_half<S, L>(p, finish(v));
+    } else if constexpr (__is_same(T, R)) {
+        store_or_stream(reinterpret_cast<R*>(p), finish(v), streaming);
+    } else if constexpr (L::count == 1) {
+        store(reinterpret_cast<R*>(p), finish(static_cast<R>(v)));
+    } else {
+        // No more than there are: a narrow vector of totals may be less than a whole one of results.
+        constexpr int whole = kVectorBytes / static_cast<int>(sizeof(R)), some = L::count < whole ? L::count : whole;
+        using V = typename VecOf<R, some* static_cast<int>(sizeof(R))>::type;
+        T held[L::count];
+        store(held, v);
+        for (int k = 0; k < L::count; k += some)
+            store_or_stream(reinterpret_cast<R*>(p) + k, finish(widened<V>(held + k)), streaming);
+    }
+}

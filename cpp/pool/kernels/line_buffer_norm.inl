@@ -1,0 +1,329 @@
+// Norms and smooth maxima of small windows that overlap, in single precision: every cell is raised to its power once.
+//
+// A tile is gone through in strips that stay in the nearest caches. A ring holds the last rows of powers. Rows of a
+// window are joined, then the cells along the row, and the results are written from there: the order of the passes, so
+// that a tile with a cell that is not moderate is computed again the long way, with the same bits for all other
+// windows.
+
+constexpr int64_t kStripElements = 2048;
+
+enum class Terms : uint8_t { exponential, negative, power, topped };  // negative: β < 0; topped: p = 3 or 4
+
+// The rows of powers of a strip.
+struct Strip {
+    float* powers[kNormBufferRows + 1];
+    int64_t held[kNormBufferRows + 1];  // which row of x
+    int64_t size;                       // of the ring
+};
+
+template <Terms K>
+constexpr bool is_exponential = K == Terms::exponential || K == Terms::negative;
+
+// What results are held to: x itself of smooth maxima, |x| of norms.
+template <Terms K, class V>
+CENOTE_INLINE inline V bounding(V cell) {
+    if constexpr (is_exponential<K>)
+        return cell;
+    else
+        return to_float<V>(to_bits(cell) & 0x7fffffffu);
+}
+template <Terms K, class V>
+CENOTE_INLINE inline V farther(V a, V b) {  // of two zeros either one: no result is one of them
+    return (K == Terms::negative ? b < a : b > a) ? b : a;
+}
+
+// Whether some cell is not moderate.
+template <Terms K>
+struct Watch {
+    using Wide = typename Lane<int32_t, kVectorBytes>::V;
+    Wide worst{};  // bits: of the largest |x|, or any where a cell is not moderate
+    int32_t alone = 0;
+
+    template <class I>
+    static CENOTE_INLINE void see(I& worst, I mark) {
+        if constexpr (is_exponential<K>)
+            worst = mark > worst ? mark : worst;
+        else
+            worst |= mark;
+    }
+    template <class V>
+    CENOTE_INLINE void at(V cell) {
+        using I = typename Beside<V, int32_t>::type;
+        I mark;
+        if constexpr (is_exponential<K>)
+            mark = (I)(to_bits(cell) & 0x7fffffffu);
+        else
+            mark = (I)wild_power(cell);
+        if constexpr (IsVector<V>::value)
+            see(worst, mark);
+        else
+            see(alone, mark);
+    }
+    bool wild(const Norm& norm) const {
+        int32_t most_seen = alone;
+        for (int k = 0; k < Lane<int32_t, kVectorBytes>::count; ++k) see(most_seen, worst[k]);
+        return is_exponential<K> ? most_seen > norm.most : most_seen != 0;
+    }
+};
+
+template <Terms K, class V>
+CENOTE_INLINE inline V raised(const Norm& norm, V cell) {
+    if constexpr (is_exponential<K>)
+        return power_single(cell, norm.base);
+    else
+        return powered(bounding<K>(cell), norm.power);
+}
+
+template <Terms K>
+CENOTE_ONCE void raise_row(const Norm& given, Watch<K>& watch, const char* x, float* powers, int64_t n) {
+    const Norm norm = given;  // which no store can change
+    Watch<K> look = watch;
+    in_whole_vectors(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        const auto cell = load<typename decltype(lane)::V>(reinterpret_cast<const float*>(x) + i);
+        look.at(cell);
+        store(powers + i, raised<K>(norm, cell));
+    });
+    watch = look;
+}
+
+template <int Count, class V, class R>
+CENOTE_INLINE inline V summed_up(R row) {
+    V all = row(0);
+    if constexpr (Count > 1) all = all + row(1);
+    if constexpr (Count > 2) all = all + row(2);
+    return all;
+}
+template <Terms K, int Count, class V, class R>
+CENOTE_INLINE inline V farthest(R row) {
+    V all = row(0);
+    if constexpr (Count > 1) all = farther<K>(all, row(1));
+    if constexpr (Count > 2) all = farther<K>(all, row(2));
+    return all;
+}
+
+// `count` rows to one: their sums and what bounds them.
+template <Terms K, int Count>
+CENOTE_ONCE void join_strip_rows(const char* const* cells, float* const* powers, float* totals, float* tops,
+                                 int64_t n) {
+    const float *p[Count], *c[Count];
+    for (int t = 0; t < Count; ++t) {
+        p[t] = powers[t];
+        c[t] = reinterpret_cast<const float*>(cells[t]);
+    }
+    in_whole_vectors(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        using V = typename decltype(lane)::V;
+        store(totals + i, summed_up<Count, V>([&](int64_t t) CENOTE_INLINE { return load<V>(p[t] + i); }));
+        if constexpr (K != Terms::power)
+            store(tops + i,
+                  farthest<K, Count, V>([&](int64_t t) CENOTE_INLINE { return bounding<K>(load<V>(c[t] + i)); }));
+    });
+}
+
+// Windows of `Count` cells that lie `by` elements apart, to results. Empty: some window may have no cell.
+template <Terms K, int Count, bool Empty, class V>
+CENOTE_INLINE inline V finished_window(const Norm& norm, const float* totals, const float* tops, int64_t by) {
+    const V total = summed_up<Count, V>([&](int64_t t) CENOTE_INLINE { return load<V>(totals + t * by); });
+    V top = splat<V>(0.0f);
+    if constexpr (K != Terms::power)
+        top = farthest<K, Count, V>([&](int64_t t) CENOTE_INLINE { return load<V>(tops + t * by); });
+    if constexpr (is_exponential<K>)
+        return finished_log<K == Terms::negative, Empty>(norm, total, top);
+    else
+        return finished_root(norm, total, top);
+}
+template <Terms K, int Count>
+CENOTE_ONCE void finish_strip_row(const Norm& given, const float* totals, const float* tops, int64_t by, float* y,
+                                  int64_t n) {
+    const Norm norm = given;  // which no store through `y` can change
+    in_whole_vectors(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        store(y + i, finished_window<K, Count, true, typename decltype(lane)::V>(norm, totals + i, tops + i, by));
+    });
+}
+
+// Windows one apart, each with a cell and none cut above or below, two rows of them at a time: what they share is read
+// once, there are twice as many long chains of operations to choose from, and half as much is done between two rows.
+struct StripPairs {
+    const char* x;  // the first row of cells of the first pair
+    float *powers[kBufferTaps + 1], *totals[2], *tops[2];
+    float* y;
+    int64_t x_step, y_step;   // bytes; elements
+    int64_t lead, inside, n;  // elements: padding before the cells, these; results
+    int64_t by;
+    int64_t ahead;  // bytes from the first row of cells to those that are fetched meanwhile
+    bool apart;     // rows do not follow each other, so that those of results are fetched too
+};
+
+// The rows of cells of the first pair, all but the last two of them, are raised already.
+template <Terms K, int Taps>
+CENOTE_ONCE void strip_pairs(const Norm& given, Watch<K>& watch, const StripPairs& rows, int64_t pairs) {
+    using V = typename Lane<float, kVectorBytes>::V;
+    constexpr int64_t size = sizeof(float), wide = Lane<float, kVectorBytes>::count;
+    const Norm norm = given;  // which no store can change
+    StripPairs at = rows;
+    Watch<K> look = watch;
+    for (; pairs > 0; --pairs) {
+        const StripPairs now = at;
+        for (int64_t e = 0; e < now.inside; e += wide) {
+            const int64_t i = least(e, now.inside - wide), to = now.lead + i;
+            __builtin_prefetch(now.x + now.ahead + i * size);
+            __builtin_prefetch(now.x + now.ahead + now.x_step + i * size);
+            V power[Taps + 1], cell[Taps + 1];
+            each<Taps + 1>(0, [&](int64_t t) CENOTE_INLINE {
+                cell[t] = load<V>(reinterpret_cast<const float*>(now.x + t * now.x_step) + i);
+                if (t < Taps - 1) {
+                    power[t] = load<V>(now.powers[t] + i);
+                } else {
+                    look.at(cell[t]);
+                    power[t] = raised<K>(norm, cell[t]);
+                    store(now.powers[t] + i, power[t]);
+                }
+            });
+            each<2>(0, [&](int64_t r) CENOTE_INLINE {
+                store(now.totals[r] + to, summed_up<Taps, V>([&](int64_t t) CENOTE_INLINE { return power[r + t]; }));
+            });
+            if constexpr (K != Terms::power) {
+                const V both =
+                    farthest<K, Taps - 1, V>([&](int64_t t) CENOTE_INLINE { return bounding<K>(cell[1 + t]); });
+                store(now.tops[0] + to, farther<K>(bounding<K>(cell[0]), both));
+                store(now.tops[1] + to, farther<K>(both, bounding<K>(cell[Taps])));
+            }
+        }
+        for (int64_t e = 0; e < now.n; e += wide) {
+            const int64_t i = least(e, now.n - wide);
+            if (now.apart) {
+                __builtin_prefetch(now.y + 2 * now.y_step + i, 1);
+                __builtin_prefetch(now.y + 3 * now.y_step + i, 1);
+            }
+            each<2>(0, [&](int64_t r) CENOTE_INLINE {
+                store(now.y + r * now.y_step + i,
+                      finished_window<K, Taps, false, V>(norm, now.totals[r] + i, now.tops[r] + i, now.by));
+            });
+        }
+        for (int t = 0; t < Taps - 1; ++t) {  // the last rows are the first ones of the next pair
+            at.powers[t] = now.powers[t + 2];
+            at.powers[t + 2] = now.powers[t];
+        }
+        at.x += 2 * at.x_step;
+        at.y += 2 * at.y_step;
+    }
+    watch = look;
+}
+
+template <Terms K>
+void line_buffer_norms(const PoolSchedule& job, int64_t task, Arena* arena) {
+    constexpr bool topped = K != Terms::power;
+    constexpr int64_t size = sizeof(float), wide = Lane<float, kVectorBytes>::count;
+    const PoolTile b = locate(job, task);
+    const Norm norm = norm_of(job);
+    const int last = job.rank - 1;
+    const Axis& a = job.axis[last];
+    const Axis up = last ? job.axis[0] : Axis{1, 1, 1, 1, 1, 0, 0, nullptr, nullptr, 0, 0, 0};
+    const int64_t unit = rows_are_lanes(job) ? b.lanes : 1, step = job.x_stride[last];
+    const int64_t rows = last ? b.count[0] : 1, up_j0 = last ? b.j0[0] : 0;
+    const int64_t x_stride = last ? job.x_stride[0] : 0, y_stride = last ? job.y_stride[0] : 0;
+    const int64_t most_windows = most(2 * (a.k - 1) * a.d + 1, kStripElements / (unit * a.s));
+    const int64_t strip_windows = ceil_div(b.count[last], ceil_div(b.count[last], most_windows));
+    const int64_t most_cells = ((strip_windows - 1) * a.s + (a.k - 1) * a.d + 1) * unit;
+    const bool x_in_one_piece = step == unit * size, y_in_one_piece = a.s == 1 && job.y_stride[last] == unit;
+    const bool by_pairs =
+        up.k == a.k && a.k > 1 && up.s == 1 && up.d == 1 && a.d <= a.n && x_in_one_piece && y_in_one_piece;
+    const Span sound = by_pairs ? whole_windows(up, up_j0, rows) : Span{0, 0};
+    Strip ring;
+    ring.size = (up.k - 1) * up.d + 1;
+    for (int64_t r = 0; r < ring.size + by_pairs; ++r) ring.powers[r] = take<float>(arena, most_cells);
+    float *totals[2], *tops[2];
+    for (int r = 0; r < 2; ++r) {
+        totals[r] = take<float>(arena, r == 0 || by_pairs ? most_cells : 0);
+        tops[r] = take<float>(arena, topped && (r == 0 || by_pairs) ? most_cells : 0);
+    }
+    Watch<K> watch;
+    for (int64_t w = 0; w < b.count[last]; w += strip_windows) {
+        const int64_t windows = least(strip_windows, b.count[last] - w);
+        const int64_t first = first_cell(a, b.j0[last] + w), n = (windows - 1) * a.s + (a.k - 1) * a.d + 1;
+        const int64_t begin = least(most(first, 0), first + n), end = most(begin, least(first + n, a.n));
+        const int64_t lead = (begin - first) * unit, inside = (end - begin) * unit;
+        const auto clear = [&](int64_t from, int64_t to) {
+            for (int r = 0; r < 1 + by_pairs; ++r)
+                for (int64_t i = from; i < to; ++i) {
+                    totals[r][i] = 0.0f;
+                    if (topped) tops[r][i] = K == Terms::negative ? __builtin_inff() : -__builtin_inff();
+                }
+        };
+        clear(0, lead);  // padding stays as it is for all rows
+        clear(lead + inside, n * unit);
+        const int64_t pieces = x_in_one_piece ? 1 : end - begin, piece = x_in_one_piece ? inside : unit;
+        const char* x0 = b.x + begin * step;
+        float* y0 = reinterpret_cast<float*>(job.y) + b.y + w * job.y_stride[last];
+        const auto raise = [&](int64_t row, float* powers) {
+            for (int64_t c = 0; c < pieces; ++c)
+                raise_row<K>(norm, watch, x0 + row * x_stride + c * step, powers + c * unit, piece);
+        };
+        const bool in_pairs =
+            inside >= wide && windows * unit >= wide && first + (a.k - 1) * a.d >= 0 && first + windows - 1 < a.n;
+        const auto forget = [&] {
+            for (int64_t r = 0; r < ring.size; ++r) ring.held[r] = -1;
+        };
+        forget();
+        for (int64_t i = 0, next; i < rows; i = next) {
+            const Span taps = real_taps(up, up_j0 + i);
+            const int64_t count = taps.end - taps.begin, top_row = first_cell(up, up_j0 + i) + taps.begin * up.d;
+            float* y = y0 + i * y_stride;
+            if (const int64_t pairs = (sound.end - i) / 2; in_pairs && i >= sound.begin && pairs > 0) {
+                StripPairs both{};
+                for (int t = 0; t <= a.k; ++t) {
+                    // A row takes the place of the one two rows before, unless its last vector is partly done twice.
+                    both.powers[t] = ring.powers[t >= 2 && inside % wide == 0 ? t - 2 : t];
+                    if (t < a.k - 1) raise(top_row + t, ring.powers[t]);
+                }
+                for (int r = 0; r < 2; ++r) {
+                    both.totals[r] = totals[r];
+                    both.tops[r] = tops[r];
+                }
+                both.x = x0 + top_row * x_stride;
+                both.y = y;
+                both.x_step = x_stride;
+                both.y_step = y_stride;
+                both.lead = lead;
+                both.inside = inside;
+                both.n = windows * unit;
+                both.by = a.d * unit;
+                both.apart = x_stride > 2 * inside * size;
+                // The next two; of short rows some later ones.
+                both.ahead = (a.k + 1 + (both.apart || x_stride <= 0 ? 0 : kAhead / x_stride)) * x_stride;
+                (a.k == 2 ? strip_pairs<K, 2> : strip_pairs<K, 3>)(norm, watch, both, pairs);
+                forget();
+                next = i + 2 * pairs;
+                continue;
+            }
+            next = i + 1;
+            const char* cells[kBufferTaps];
+            float* powers[kBufferTaps];
+            for (int64_t t = 0; t < count; ++t) {
+                const int64_t row = top_row + t * up.d, slot = row % ring.size;
+                cells[t] = x0 + row * x_stride;
+                powers[t] = ring.powers[slot];
+                if (ring.held[slot] != row) raise(row, powers[t]);
+                ring.held[slot] = row;
+            }
+            if (count == 0) clear(lead, lead + inside);
+            for (int64_t c = 0; c < (count ? pieces : 0); ++c) {
+                const auto join = count == 1   ? &join_strip_rows<K, 1>
+                                  : count == 2 ? &join_strip_rows<K, 2>
+                                               : &join_strip_rows<K, 3>;
+                join(cells, powers, totals[0] + lead + c * unit, tops[0] + lead + c * unit, piece);
+                for (int64_t t = 0; t < count; ++t) {
+                    cells[t] += step;
+                    powers[t] += unit;
+                }
+            }
+            for (int64_t j = 0; j < (y_in_one_piece ? 1 : windows); ++j) {
+                const int64_t at = j * a.s * unit, many = y_in_one_piece ? windows * unit : unit;
+                const auto finish = a.k == 1   ? &finish_strip_row<K, 1>
+                                    : a.k == 2 ? &finish_strip_row<K, 2>
+                                               : &finish_strip_row<K, 3>;
+                finish(norm, totals[0] + at, tops[0] + (topped ? at : 0), a.d * unit, y + j * job.y_stride[last], many);
+            }
+        }
+    }
+    if (watch.wild(norm)) separable_norm_tile(job, task, arena);
+}

@@ -1,0 +1,83 @@
+// Separable smooth maxima and norms: in single precision where that will do, otherwise in double precision.
+
+// The largest or smallest cell of each window, laid out as the totals will be.
+inline const double* bounds(bool largest, const PoolSchedule& job, const PoolTile& b, const View& in, int64_t size,
+                            Arena* arena) {
+    const View bound = run_passes(*CENOTE_ROWS::max_rows(DType::f64, largest), job, b, in, nullptr, arena);
+    const double* found = reinterpret_cast<const double*>(bound.base.v);
+    if (bound.base.v != in.base.v) return found;
+    double* copy = take<double>(arena, size);  // no pass: the cells themselves, which are about to change
+    copy_row(copy, found, size);
+    return copy;
+}
+
+// Totals of doubles to rows of results: write(row of results, offset in the totals, element of y, n).
+template <class F>
+inline void in_double(const PoolSchedule& job, const PoolTile& b, Arena* arena, F write) {
+    const View in = brought_in<double>(job, b, 0, arena);
+    const int64_t size = tile_cells<double>(job, b);
+    const bool exponential = job.prologue == Prologue::exponential;
+    const bool minimum = exponential && job.beta < 0;
+    double* v = reinterpret_cast<double*>(in.base.v);
+    if (!exponential) absolute(v, size);
+    const bool moderate = exponential ? moderate_exponents(v, size, job.beta) : moderate_powers(v, size, job.power);
+    // A smooth maximum or a norm is never below the largest cell. Powers 1 and 2 see to that by themselves.
+    const double* bound = nullptr;
+    if (exponential || (job.power != 1.0 && job.power != 2.0)) bound = bounds(!minimum, job, b, in, size, arena);
+    double* row = take<double>(arena, b.count[job.rank - 1] * b.lanes);
+    const auto finish = [&](const View& totals, int64_t offset, int64_t y, int64_t n) {
+        const auto* exponents = reinterpret_cast<const double*>(totals.base.w);
+        copy_row(row, reinterpret_cast<const double*>(totals.base.v) + offset, n);
+        finish_wide(job, row, exponents ? exponents + offset : nullptr, n);
+        if (bound && minimum)
+            for (int64_t i = 0; i < n; ++i) row[i] = row[i] > bound[offset + i] ? bound[offset + i] : row[i];
+        else if (bound)
+            for (int64_t i = 0; i < n; ++i) row[i] = row[i] < bound[offset + i] ? bound[offset + i] : row[i];
+        quiet_row(row, row, n);
+        write(row, offset, y, n);
+    };
+    if (moderate) {
+        if (exponential)
+            plain_exponentials(v, size, job.beta);
+        else
+            plain_powers(v, size, job.power);
+        const View totals = run_passes(*CENOTE_ROWS::sum_rows(DType::f64), job, b, in, nullptr, arena);
+        for_result_rows(job, b, totals.stride,
+                        [&](const int64_t*, int64_t offset, int64_t y, int64_t n) { finish(totals, offset, y, n); });
+        return;
+    }
+    View wide = in;
+    double* exponents = take<double>(arena, size);
+    wide.base.w = bytes(exponents);
+    wide_terms(job, v, exponents, size);
+    const View totals = run_passes(row_kernels<WideSum>, job, b, wide, nullptr, arena);
+    for_result_rows(job, b, totals.stride,
+                    [&](const int64_t*, int64_t offset, int64_t y, int64_t n) { finish(totals, offset, y, n); });
+}
+
+inline void norm_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
+    const PoolTile b = locate(job, task);
+    const auto store_doubles = [&](const double* row, int64_t, int64_t y, int64_t n) {
+        store_row(job.out, job.y + y * size_of(job.out), row, n);
+    };
+    if (!single_will_do(job)) return in_double(job, b, arena, store_doubles);
+    const Single s = in_single(job, b, arena);
+    const Norm norm = norm_of(job);
+    float* row = take<float>(arena, b.count[job.rank - 1] * b.lanes);
+    const auto finish = [&](int64_t offset, int64_t n) {
+        copy_row(row, reinterpret_cast<const float*>(s.totals.base.v) + offset, n);
+        finish_single(norm, row, s.bound ? s.bound + offset : nullptr, n);
+    };
+    if (!s.wild) {
+        for_result_rows(job, b, s.totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
+            finish(offset, n);
+            store_row(job.out, job.y + y * size_of(job.out), row, n);
+        });
+        return;
+    }
+    in_double(job, b, arena, [&](double* precise, int64_t offset, int64_t y, int64_t n) {
+        finish(offset, n);
+        for (int64_t i = 0; i < n; ++i) precise[i] = s.wild[offset + i] > 0.0f ? precise[i] : row[i];
+        store_doubles(precise, offset, y, n);
+    });
+}

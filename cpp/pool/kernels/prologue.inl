@@ -1,0 +1,201 @@
+// What happens to rows of cells before the passes, and to rows of totals after them.
+
+template <class T>
+inline void absolute(T* row, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+        if constexpr (__is_same(T, float)) row[i] = __builtin_fabsf(row[i]);
+        if constexpr (__is_same(T, double)) row[i] = __builtin_fabs(row[i]);
+    }
+}
+
+// ------------------------------------------------------------------------------ sums with a wide exponent
+//
+// smooth max adds exp(βx) and lp adds |x|^p. Both terms are f·2^e with f near 1 and a whole e. Where every e of
+// a tile is moderate the terms are added as plain doubles; elsewhere as WideSum. Scaling by a power of two is
+// exact, so the two give the same bits, and a result does not depend on what else is in its tile.
+
+constexpr double kModerate = 600.0;  // |βx|: exp(600)·2^63 is still far from the largest double
+
+// f·2^e as v·16^w.
+inline void to_base_16(double f, double e, double& v, double& w) {
+    w = __builtin_floor(e * 0.25);
+    v = scale(f, e - 4.0 * w);
+}
+
+// exp(t) for any t as v·16^w.
+inline void exp_any(double t, double& v, double& w) {
+    constexpr double bits_per_nat = 1.4426950408889634074;
+    const double size = t < 0 ? -t : t;
+    if (t != t) {
+        v = t;
+        w = 0;
+    } else if (size > 1.7976931348623157e308) {
+        v = t > 0 ? 1 : 0;
+        w = t > 0 ? WideSum::infinite : WideSum::nowhere;
+    } else if (size <= 1048576.0) {
+        double f, e;
+        exp_parts(t, f, e);
+        to_base_16(f, e, v, w);
+    } else if (size <= 2251799813685248.0) {
+        const double e = __builtin_rint(t * bits_per_nat);
+        double r = __builtin_fma(-e, 6.931471805599453094e-01, t), f, more;
+        r = __builtin_fma(-e, 2.3190468138462995584e-17, r);
+        exp_parts(r, f, more);
+        to_base_16(f, e + more, v, w);
+    } else {  // the spacing of doubles is above 1/4 here: no fraction is left
+        v = 1;
+        w = __builtin_rint(t * (0.25 * bits_per_nat));
+    }
+}
+
+// |x|^p for a finite x other than 0, as v·16^w.
+inline void power_any(double x, double p, double& v, double& w) {
+    if (x < 0) x = -x;
+    double m, q, extra = 0;
+    if (x < 0x1p-1000) {  // subnormal numbers have no exponent to read
+        x *= 0x1p200;
+        extra = -200;
+    }
+    split(x, m, q);
+    q += extra;
+    if (p == 1.0 || p == 2.0 || p == 3.0 || p == 4.0) {
+        to_base_16(p == 1.0 ? m : p == 2.0 ? m * m : p == 3.0 ? m * m * m : (m * m) * (m * m), q * p, v, w);
+    } else {
+        exp_any(p * log_parts(m, q), v, w);
+    }
+}
+
+// Rows of t = βx, or of x for a power: whether every term is a moderate double.
+inline bool moderate_exponents(const double* row, int64_t n, double beta) {
+    bool all = true;
+    for (int64_t i = 0; i < n; ++i) {
+        const double t = row[i] * beta;
+        all &= t >= -kModerate && t <= kModerate;
+    }
+    return all;
+}
+
+inline bool moderate_powers(const double* row, int64_t n, double p) {
+    const double bound = kModerate / p;  // |log x| allowed
+    double m = bound < 600.0 ? bound : 600.0, f, e;
+    exp_parts(m, f, e);
+    const double most_allowed = scale(f, e), least_allowed = 1.0 / most_allowed;
+    bool all = true;
+    for (int64_t i = 0; i < n; ++i) {
+        const double x = row[i] < 0 ? -row[i] : row[i];
+        all &= x == 0.0 || (x >= least_allowed && x <= most_allowed);
+    }
+    return all;
+}
+
+// x → exp(βx), moderate.
+inline void plain_exponentials(double* row, int64_t n, double beta) {
+    for_lanes<double>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        V f, e;
+        exp_parts(V(load<V>(row + i) * beta), f, e);
+        store(row + i, scale(f, e));
+    });
+}
+
+// x → |x|^p, moderate or 0.
+inline void plain_powers(double* row, int64_t n, double p) {
+    for_lanes<double>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        const V x = load<V>(row + i);
+        const V size = x < 0.0 ? V(-x) : x;
+        if (p == 1.0) return store(row + i, size);
+        if (p == 2.0) return store(row + i, V(size * size));
+        const V safe = size == 0.0 ? splat<V>(1.0) : size;
+        V m, q, f, e;
+        split(safe, m, q);
+        if (p == 3.0 || p == 4.0) {
+            f = p == 3.0 ? V(m * m * m) : V((m * m) * (m * m));
+            e = q * p;
+        } else {
+            exp_parts(V(log_parts(m, q) * p), f, e);
+        }
+        store(row + i, size == 0.0 ? V{} : scale(f, e));
+    });
+}
+
+// x → mantissa and exponent of exp(βx) or |x|^p, whatever x is.
+inline void wide_terms(const PoolSchedule& job, double* v, double* w, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double x = v[i];
+        if (job.prologue == Prologue::exponential) {
+            exp_any(x * job.beta, v[i], w[i]);
+        } else if (x != x) {
+            w[i] = 0;
+        } else if (x == 0.0) {
+            v[i] = 0;
+            w[i] = WideSum::nowhere;
+        } else if (x - x != 0.0) {
+            v[i] = 1;
+            w[i] = WideSum::infinite;
+        } else {
+            power_any(x, job.power, v[i], w[i]);
+        }
+    }
+}
+
+// v·16^w for any whole w, to infinity and down to subnormal numbers.
+inline double from_base_16(double v, double w) {
+    if (v == 0.0 || v != v) return v;
+    if (w > 600) return __builtin_inf();
+    if (w < -600) return 0.0;
+    for (; w > 200; w -= 200) v *= 0x1p800;
+    for (; w < -200; w += 200) v *= 0x1p-800;
+    return scale(v, 4.0 * w);
+}
+
+inline bool is_infinite(double v, double w) { return w >= WideSum::infinite || v > 1.7976931348623157e308; }
+
+// The logarithm of a total v·16^w.
+inline double log_total(double v, double w) {
+    if (v != v) return v;
+    if (v == 0.0) return -__builtin_inf();
+    if (is_infinite(v, w)) return __builtin_inf();
+    if (w > 0x1p50 || w < -0x1p50) return w * 2.7725887222397812377;  // log 16; the mantissa is beyond its last place
+    return log_parts(v, 4.0 * w);
+}
+
+inline double root_total(double v, double w, double p) {
+    if (v != v || v == 0.0) return v;
+    if (is_infinite(v, w)) return __builtin_inf();
+    if (p == 1.0) return from_base_16(v, w);
+    if (p == 2.0) {
+        const double half = __builtin_floor(w * 0.5);
+        return from_base_16(__builtin_sqrt(w - 2 * half != 0 ? v * 16.0 : v), half);
+    }
+    double root, exponent;
+    exp_any(log_total(v, w) / p, root, exponent);
+    return from_base_16(root, exponent);
+}
+
+// Totals to results: log(v·16^w)/β or (v·16^w)^(1/p). w is null for plain totals.
+inline void finish_wide(const PoolSchedule& job, double* v, const double* w, int64_t n) {
+    if (job.epilogue == Epilogue::logarithm) {
+        if (!w) {
+            for_lanes<double>(n, [&](auto lane, int64_t i) {
+                using V = typename decltype(lane)::V;
+                const V total = load<V>(v + i);
+                const V safe = total > 0.0 ? total : splat<V>(1.0);
+                const V result = log_parts(safe, V{}) / job.beta;
+                store(v + i, total > 0.0 ? result : splat<V>(-__builtin_inf() / job.beta));
+            });
+            return;
+        }
+        for (int64_t i = 0; i < n; ++i) v[i] = log_total(v[i], w[i]) / job.beta;
+    } else if (w || job.power == 1.0 || job.power == 2.0) {
+        for (int64_t i = 0; i < n; ++i) v[i] = root_total(v[i], w ? w[i] : 0.0, job.power);
+    } else {
+        for_lanes<double>(n, [&](auto lane, int64_t i) {  // the same for plain totals, which are moderate or zero
+            using V = typename decltype(lane)::V;
+            const V total = load<V>(v + i), safe = total > 0.0 ? total : splat<V>(1.0);
+            V f, e;
+            exp_parts(V(log_parts(safe, V{}) / job.power), f, e);
+            store(v + i, total > 0.0 ? scale(f, e) : total);
+        });
+    }
+}

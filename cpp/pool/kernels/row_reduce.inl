@@ -1,0 +1,277 @@
+// Row kernels of the separable reduction (separable.hpp): element i of the result combines element i of every row.
+
+template <class T>
+inline T* take(Arena* arena, int64_t n) {
+    return static_cast<T*>(arena_take(arena, n * static_cast<int64_t>(sizeof(T))));
+}
+
+template <class C>
+inline Source<C> ahead(Source<C> row, int64_t by) {
+    return {row.v + by, row.w ? row.w + by : nullptr};
+}
+template <class C>
+inline Target<C> ahead(Target<C> row, int64_t by) {
+    return {row.v + by, row.w ? row.w + by : nullptr};
+}
+template <class C>
+inline Source<C> readable(Target<C> row) {
+    return {row.v, row.w};
+}
+
+template <class C>
+inline Source<C> source(Elements e) {
+    return {reinterpret_cast<const typename C::T*>(e.v), reinterpret_cast<const typename C::U*>(e.w)};
+}
+template <class C>
+inline Target<C> target(Elements e) {
+    return {reinterpret_cast<typename C::T*>(e.v), reinterpret_cast<typename C::U*>(e.w)};
+}
+template <class T>
+inline char* bytes(T* p) {
+    return reinterpret_cast<char*>(p);
+}
+
+// Row t of a list (RowKernels).
+template <class C>
+inline Source<C> row_at(const void* rows, int64_t t) {
+    if constexpr (C::two_planes)
+        return source<C>(static_cast<const Elements*>(rows)[t]);
+    else
+        return source<C>({static_cast<char* const*>(rows)[t], nullptr});
+}
+
+// K rows as one tree: the largest power of two by halves, then the rest. It is the definition of the order of a sum
+// (reference.py, tree_sum), and any order will do for a maximum.
+template <class C, class V, int K>
+inline RegOf<C, V> join(const Source<C>* rows, int64_t i, int64_t tap, int64_t weight) {
+    if constexpr (K == 1) {
+        return C::tap(load_cell<C, V>(*rows, i), tap * weight);
+    } else {
+        constexpr int half = K > 4 ? 4 : K > 2 ? 2 : 1;
+        return C::combine(join<C, V, half>(rows, i, tap, weight),
+                          join<C, V, K - half>(rows + half, i, tap + half, weight));
+    }
+}
+
+// Any number of rows, which are taps begin … begin+count-1 of a window: a binary counter holds the pending
+// subtrees of the same tree. Taps that are missing leave their sibling as it is: adding zero would not change
+// it, but for the sign of a zero total, which the caller sees to.
+template <class C, class V>
+inline RegOf<C, V> join_many(const void* rows, int64_t i, int64_t begin, int64_t count, int64_t weight) {
+    using Reg = RegOf<C, V>;
+    if constexpr (!C::summed) {
+        Reg all = C::tap(load_cell<C, V>(row_at<C>(rows, 0), i), begin * weight);
+        for (int64_t t = 1; t < count; ++t)
+            all = C::combine(all, C::tap(load_cell<C, V>(row_at<C>(rows, t), i), (begin + t) * weight));
+        return all;
+    } else {
+        Reg pending[64];
+        uint64_t held = 0;
+        for (int64_t t = begin; t < begin + count; ++t) {
+            Reg part = load_cell<C, V>(row_at<C>(rows, t - begin), i);
+            int level = 0;
+            for (; t >> level & 1; ++level) {
+                if (held >> level & 1) {
+                    part = C::combine(pending[level], part);
+                    held &= ~(uint64_t{1} << level);
+                }
+            }
+            pending[level] = part;
+            held |= uint64_t{1} << level;
+        }
+        int level = __builtin_ctzll(held);
+        Reg all = pending[level];
+        for (held &= held - 1; held; held &= held - 1) all = C::combine(pending[__builtin_ctzll(held)], all);
+        return all;
+    }
+}
+
+template <class C>
+CENOTE_ONCE void fill_empty(Target<C> out, int64_t n) {
+    for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        store_cell<C, V>(out, i, C::template empty<V>());
+    });
+}
+
+template <class C>
+void fill_identity(Elements out, int64_t n) {
+    fill_empty<C>(target<C>(out), n);
+}
+
+template <class C>
+void fill_padding(Elements out, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) target<C>(out).v[i] = C::absent();
+}
+
+template <class C, int K>
+inline void join_rows_of(Target<C> out, const void* rows, int64_t begin, int64_t n, int64_t weight) {
+    Source<C> held[K];  // in registers: what is stored through `out` might change `rows`, for all the compiler knows
+    for (int t = 0; t < K; ++t) held[t] = row_at<C>(rows, t);
+    for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        store_cell<C, V>(out, i, join<C, V, K>(held, i, begin, weight));
+    });
+}
+
+template <class C>
+void join_rows(Elements to, const void* rows, int64_t begin, int64_t count, int64_t taps, int64_t n, int64_t weight) {
+    const Target<C> out = target<C>(to);
+    if (count == 0) return fill_empty<C>(out, n);
+    const bool whole = count == taps;
+    // Unrolled up to where the loop below is as fast: a maximum is a plain chain, a sum has a tree to keep.
+    constexpr int unrolled = C::two_planes ? 3 : 8;
+    if (whole || !C::summed) {
+        switch (count) {
+            case 1: return join_rows_of<C, 1>(out, rows, begin, n, weight);
+            case 2: return join_rows_of<C, 2>(out, rows, begin, n, weight);
+            case 3: return join_rows_of<C, 3>(out, rows, begin, n, weight);
+            default: break;
+        }
+        if constexpr (unrolled == 8) {
+            switch (count) {
+                case 4: return join_rows_of<C, 4>(out, rows, begin, n, weight);
+                case 5: return join_rows_of<C, 5>(out, rows, begin, n, weight);
+                case 6: return join_rows_of<C, 6>(out, rows, begin, n, weight);
+                case 7: return join_rows_of<C, 7>(out, rows, begin, n, weight);
+                case 8: return join_rows_of<C, 8>(out, rows, begin, n, weight);
+                default: break;
+            }
+        }
+    }
+    for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        auto all = join_many<C, V>(rows, i, begin, count, weight);
+        // Padded elements are +0.0: with one of them in it, a total of zero is never -0.0.
+        if constexpr (C::summed)
+            if (!whole) all = C::combine(all, C::template empty<V>());
+        store_cell<C, V>(out, i, all);
+    });
+}
+
+template <class C>
+void join_one(Elements out, const void* rows, int64_t begin, int64_t count, int64_t taps, int64_t weight,
+              int64_t offset) {
+    using T = typename C::T;
+    auto all = C::template empty<T>();
+    if (count) {
+        const auto found = join_many<C, T>(rows, 0, begin, count, weight);
+        all = C::tap(C::summed && count < taps ? C::combine(found, all) : found, offset);
+    }
+    store_cell<C, T>(target<C>(out), 0, all);
+}
+
+template <class C>
+void join_two(Elements to, Elements first, Elements second, int64_t n, int64_t offset) {
+    const Target<C> out = target<C>(to);
+    const Source<C> a = source<C>(first), b = source<C>(second);
+    for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
+        using V = typename decltype(lane)::V;
+        store_cell<C, V>(out, i, C::combine(load_cell<C, V>(a, i), C::tap(load_cell<C, V>(b, i), offset)));
+    });
+}
+
+template <class T>
+inline void copy_row(T* out, const T* in, int64_t n) {
+    constexpr int64_t wide = kVectorBytes / sizeof(T);
+    if (n >= wide && n <= 8 * wide) {  // in less time than a call takes; the last vector overlaps the one before
+        using V = typename Lane<T, kVectorBytes>::V;
+        for (int64_t i = 0; i + wide <= n; i += wide) store(out + i, load<V>(in + i));
+        return store(out + n - wide, load<V>(in + n - wide));
+    }
+    __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
+}
+
+inline void copy_lines(char* out, const int64_t* to, const char* in, const int64_t* from, int64_t lines, int64_t n) {
+    for (int64_t i = 0; i < lines; ++i) copy_row(out + to[i], in + from[i], n);
+}
+
+// Elements as they are; the second plane is made up where there is none yet.
+template <class C>
+void copy_elements(Elements to, Elements from, int64_t n) {
+    const Target<C> out = target<C>(to);
+    const Source<C> in = source<C>(from);
+    if constexpr (C::two_planes) {
+        if (!in.w) return join_rows_of<C, 1>(out, &from, 0, n, 0);
+        copy_row(out.w, in.w, n);
+    }
+    copy_row(out.v, in.v, n);
+}
+
+// Every `step`-th group of `group` elements, from the first: out[i] = in[i·step] for i < n.
+template <class T, int Step>
+inline void every_nth(T* out, const T* in, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) out[i] = in[i * Step];
+}
+
+template <class T>
+void take_every(char* to, const char* from, int64_t n, int64_t step, int64_t group) {
+    T* out = reinterpret_cast<T*>(to);
+    const T* in = reinterpret_cast<const T*>(from);
+    if (group == 1) {
+        switch (step) {
+            case 1: return copy_row(out, in, n);
+            case 2: return every_nth<T, 2>(out, in, n);
+            case 3: return every_nth<T, 3>(out, in, n);
+            case 4: return every_nth<T, 4>(out, in, n);
+            default:
+                for (int64_t i = 0; i < n; ++i) out[i] = in[i * step];
+                return;
+        }
+    }
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t g = 0; g < group; ++g) out[i * group + g] = in[i * step * group + g];
+}
+
+// The cells at, at+2, at+4, … of a row (Odd: at+1, at+3, …), in the order of alternate().
+template <class C, bool Odd, int Bytes>
+inline auto every_other(Source<C> in, int64_t at, int64_t offset) {
+    using T = typename C::T;
+    using U = typename C::U;
+    using V = typename Lane<T, Bytes>::V;
+    constexpr int wide = Lane<T, Bytes>::count;
+    const V v = alternate<Odd, T, Bytes>(load<V>(in.v + at), load<V>(in.v + at + wide));
+    if constexpr (C::two_planes) {
+        using W = typename Beside<V, U>::type;
+        if (in.w) {
+            const W w = alternate<Odd, U, Bytes>(load<W>(in.w + at), load<W>(in.w + at + wide));
+            return C::tap(RegOf<C, V>{v, w}, offset);
+        }
+    }
+    return C::tap(C::fresh(v), offset);
+}
+
+// Windows of K cells in a row of single elements, two apart: out[i] = in[2i] ∘ … ∘ in[2i+K-1]. The even and odd
+// elements are separated in registers. Only elements of the windows are read, so that a row may end where they do.
+template <class C, int K, int Bytes>
+inline void stride_2_at(Target<C> out, Source<C> in, int64_t i, int64_t weight) {
+    using V = typename Lane<typename C::T, Bytes>::V;
+    auto all = C::combine(every_other<C, false, Bytes>(in, 2 * i, 0), every_other<C, true, Bytes>(in, 2 * i, weight));
+    // The third ones are the odd ones of a row that starts one element later, which ends where they do.
+    if constexpr (K == 3) all = C::combine(all, every_other<C, true, Bytes>(in, 2 * i + 1, 2 * weight));
+    if constexpr (K == 4)
+        all = C::combine(all, C::combine(every_other<C, false, Bytes>(in, 2 * i + 2, 2 * weight),
+                                         every_other<C, true, Bytes>(in, 2 * i + 2, 3 * weight)));
+    all.v = settle<Bytes>(all.v);
+    if constexpr (C::two_planes) all.w = settle<Bytes>(all.w);
+    store_cell<C, V>(out, i, all);
+}
+
+template <class C, int K>
+void join_stride_2(Elements to, Elements from, int64_t n, int64_t weight) {
+    using T = typename C::T;
+    const Target<C> out = target<C>(to);
+    const Source<C> in = source<C>(from);
+    constexpr int wide = kVectorBytes / sizeof(T), narrow = 16 / sizeof(T);
+    int64_t i = 0;
+    for (; i + wide <= n; i += wide) stride_2_at<C, K, kVectorBytes>(out, in, i, weight);
+    // The last ones, some of them a second time.
+    if (i < n && n >= wide) return stride_2_at<C, K, kVectorBytes>(out, in, n - wide, weight);
+    for (; i + narrow <= n; i += narrow) stride_2_at<C, K, 16>(out, in, i, weight);
+    if (i < n && n >= narrow) return stride_2_at<C, K, 16>(out, in, n - narrow, weight);
+    Source<C> rows[K];
+    for (; i < n; ++i) {
+        for (int t = 0; t < K; ++t) rows[t] = ahead<C>(in, 2 * i + t);
+        store_cell<C, T>(out, i, join<C, T, K>(rows, 0, 0, weight));
+    }
+}

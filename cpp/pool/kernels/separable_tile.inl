@@ -1,0 +1,286 @@
+// One tile of a separable reduction: load its elements, run the passes, store the results.
+
+// f(at) for every position of the axes before `depth`.
+template <class F>
+inline void for_rows(int depth, const int64_t* extent, F f) {
+    int64_t at[kMaxDims] = {};
+    for (int q = 0; q < depth; ++q)
+        if (extent[q] == 0) return;
+    for (;;) {
+        f(static_cast<const int64_t*>(at));
+        int q = depth - 1;
+        for (; q >= 0; --q) {
+            if (++at[q] < extent[q]) break;
+            at[q] = 0;
+        }
+        if (q < 0) return;
+    }
+}
+
+// A row is a run of lanes or, when there is one lane only, of the innermost pooled axis.
+inline bool rows_are_lanes(const PoolSchedule& job) { return job.lanes > 1; }
+inline int row_depth(const PoolSchedule& job) { return rows_are_lanes(job) ? job.rank : job.rank - 1; }
+
+// How the cells of a tile lie in x: rows of n elements, `stride` bytes apart, for each position of the axes before
+// `depth`. Lanes that lie behind each other, as the channels of a picture do, are one row.
+struct CellRows {
+    int depth;
+    int64_t n, stride;
+};
+inline CellRows cell_rows(const PoolSchedule& job, const PoolTile& b) {
+    const int last = job.rank - 1;
+    if (!rows_are_lanes(job)) return {last, b.cells[last], job.x_stride[last]};
+    if (b.lanes == job.lanes && job.x_stride[last] == job.lanes * job.lane_stride)
+        return {last, b.cells[last] * b.lanes, job.lane_stride};
+    return {job.rank, b.lanes, job.lane_stride};
+}
+
+// f(from) for each of them, where none is padding.
+template <class F>
+inline void for_cell_rows(const PoolSchedule& job, const PoolTile& b, const CellRows& rows, F f) {
+    const char* first = b.x;
+    for (int q = 0; q < job.rank; ++q) first += b.c0[q] * job.x_stride[q];
+    for_rows(rows.depth, b.cells, [&](const int64_t* at) {
+        const char* from = first;
+        for (int q = 0; q < rows.depth; ++q) from += at[q] * job.x_stride[q];
+        f(from);
+    });
+}
+
+// The cells of a tile as a dense array of the work dtype.
+template <class T>
+CENOTE_ONCE void bring_in(const PoolSchedule& job, const PoolTile& b, T* out) {
+    if (!job.physical_padding) {
+        const CellRows rows = cell_rows(job, b);
+        return for_cell_rows(job, b, rows, [&](const char* from) {
+            load_row(job.in, out, from, rows.stride, rows.n, job.swap);
+            out += rows.n;
+        });
+    }
+    const bool lanes = rows_are_lanes(job);
+    const int last = job.rank - 1;
+    for_rows(row_depth(job), b.cells, [&](const int64_t* at) {
+        const char* from = b.x;
+        bool real = true;
+        for (int q = 0; q < row_depth(job); ++q) {
+            const int64_t cell = b.c0[q] + at[q] - job.pad_low[q];
+            real &= cell >= 0 && cell < job.real_n[q];
+            from += cell * job.x_stride[q];
+        }
+        int64_t n = lanes ? b.lanes : b.cells[last];
+        const T pad = static_cast<T>(job.pad_value);
+        if (lanes || !real) {
+            if (real)
+                load_row(job.in, out, from, job.lane_stride, n, job.swap);
+            else
+                for (int64_t i = 0; i < n; ++i) out[i] = pad;
+            out += n;
+            return;
+        }
+        const int64_t first = b.c0[last] - job.pad_low[last];  // the cell of out[0], which may be padding
+        const int64_t begin = least(n, most(0, -first)), end = most(begin, least(n, job.real_n[last] - first));
+        for (int64_t i = 0; i < begin; ++i) out[i] = pad;
+        load_row(job.in, out + begin, from + (first + begin) * job.x_stride[last], job.x_stride[last], end - begin,
+                 job.swap);
+        for (int64_t i = end; i < n; ++i) out[i] = pad;
+        out += n;
+    });
+}
+
+template <class T>
+inline int64_t tile_cells(const PoolSchedule& job, const PoolTile& b) {
+    int64_t n = b.lanes;
+    for (int q = 0; q < job.rank; ++q) n *= b.cells[q];
+    return n;
+}
+
+// Where the elements of a tile lie in x, which is of the work dtype.
+template <class T>
+inline View where_it_lies(const PoolSchedule& job, const PoolTile& b) {
+    View view;
+    const char* from = b.x;
+    for (int q = 0; q < job.rank; ++q) {
+        from += b.c0[q] * job.x_stride[q];
+        view.stride[q] = job.x_stride[q] / static_cast<int64_t>(sizeof(T));
+    }
+    view.base = {const_cast<char*>(from), nullptr};
+    return view;
+}
+
+// Elements and their ordered keys, in either direction (PoolSchedule::key).
+template <class T>
+CENOTE_ONCE void flip_row(T* to, const T* from, int64_t n, uint64_t key) {
+    using U = Unsigned<T>;
+    for_lanes<U>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        using V = typename decltype(lane)::V;
+        store(to + i, V(load<V>(from + i) ^ splat<V>(static_cast<U>(key))));
+    });
+}
+
+template <class T>
+CENOTE_ONCE View brought_in(const PoolSchedule& job, const PoolTile& b, uint64_t key, Arena* arena) {
+    View view;
+    const int64_t size = contiguous(job.rank, b.cells, b.lanes, view.stride);
+    T* out = take<T>(arena, size);
+    view.base = {bytes(out), nullptr};
+    bring_in(job, b, out);
+    if (job.prologue == Prologue::absolute) absolute(out, size);
+    if (key) flip_row(out, out, size, key);
+    return view;
+}
+
+// y itself, where it is of the work dtype.
+template <class T>
+inline View result_view(const PoolSchedule& job, const PoolTile& b) {
+    View view;
+    for (int q = 0; q < job.rank; ++q) view.stride[q] = job.y_stride[q];
+    view.base = {job.y + b.y * static_cast<int64_t>(sizeof(T)), nullptr};
+    return view;
+}
+
+// How results lie, in y and in a view of them: rows of n elements for each position of the axes before `depth`. A row
+// is windows along the last axis, `unit` elements of each, or the lanes of one window.
+struct ResultRows {
+    int depth;
+    int64_t n, unit;
+};
+inline ResultRows result_rows(const PoolSchedule& job, const PoolTile& b, const int64_t* stride) {
+    const int last = job.rank - 1;
+    const bool along = !rows_are_lanes(job) || (stride[last] == b.lanes && job.y_stride[last] == b.lanes);
+    return along ? ResultRows{last, b.count[last] * b.lanes, b.lanes} : ResultRows{job.rank, b.lanes, b.lanes};
+}
+
+// f(at, offset in the view, element of y, n) for every one.
+template <class F>
+inline void for_result_rows(const PoolSchedule& job, const PoolTile& b, const int64_t* stride, F f) {
+    const ResultRows rows = result_rows(job, b, stride);
+    for_rows(rows.depth, b.count, [&](const int64_t* at) {
+        int64_t offset = 0, y = b.y;
+        for (int q = 0; q < rows.depth; ++q) {
+            offset += at[q] * stride[q];
+            y += at[q] * job.y_stride[q];
+        }
+        f(at, offset, y, rows.n);
+    });
+}
+
+// ------------------------------------------------------------------------------------------------ max and min
+
+inline bool has_pass(const PoolSchedule& job) {
+    for (int q = 0; q < job.rank; ++q)
+        if (!is_identity(job.axis[q])) return true;
+    return false;
+}
+
+// Rows are joined faster than cells along a row: where a pass down leaves half of the cells or fewer, it comes first.
+inline bool goes_down_first(const PoolSchedule& job) {
+    int q = 0;
+    while (q < job.rank - 1 && is_identity(job.axis[q])) ++q;  // planes that lie behind each other
+    return q < job.rank - 1 && job.axis[q].o * 2 <= job.axis[q].n;
+}
+
+// Lanes in which something was found.
+template <class T>
+using Found = typename Beside<typename Lane<T, kVectorBytes>::V, Unsigned<T>>::type;
+
+template <class W>
+inline bool any(W found) {
+    bool all = false;
+    for (unsigned k = 0; k < sizeof(W) / sizeof(found[0]); ++k) all |= found[k] != 0;
+    return all;
+}
+
+// f(v) for a row in whole vectors, the last one with some elements a second time. A row of less is filled up with ones,
+// which are neither zero nor NaN.
+template <class T, class F>
+inline void search_row(const T* row, int64_t n, F f) {
+    using L = Lane<T, kVectorBytes>;
+    T filled[L::count];
+    if (n < L::count) {
+        for (int k = 0; k < L::count; ++k) filled[k] = k < n ? row[k] : T{1};
+        row = filled;
+        n = L::count;
+    }
+    for (int64_t i = 0; i < n - L::count; i += L::count) f(load<typename L::V>(row + i));
+    f(load<typename L::V>(row + n - L::count));
+}
+
+// A row with one NaN for all; where it is, or elsewhere.
+template <class T>
+CENOTE_ONCE void quiet_row(T* to, const T* from, int64_t n) {
+    for_lanes<T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        using V = typename decltype(lane)::V;
+        store(to + i, quiet<T>(load<V>(from + i)));
+    });
+}
+
+template <class T>
+CENOTE_ONCE bool has_nan(const T* row, int64_t n) {
+    Found<T> nans{};
+    search_row(row, n, [&](auto v) CENOTE_INLINE { nans |= (Found<T>)(v != v); });
+    return any(nans);
+}
+
+// Whether results that were found by going down first may differ from those in the order of the window. Of equal cells
+// the first one counts, and so does the first NaN: only zeros of both signs and several NaN can differ.
+template <class T>
+CENOTE_ONCE bool order_tells(const PoolSchedule& job, const PoolTile& b, const View& cells, const View& results) {
+    using W = Found<T>;
+    W zeros{}, nans{}, signed_zeros{};
+    for_result_rows(job, b, results.stride, [&](const int64_t*, int64_t offset, int64_t, int64_t n) {
+        search_row(reinterpret_cast<const T*>(results.base.v) + offset, n, [&](auto v) CENOTE_INLINE {
+            zeros |= (W)(v == T{0});
+            nans |= (W)(v != v);
+        });
+    });
+    if (any(nans)) return true;
+    if (!any(zeros)) return false;
+    const W signed_zero = splat<W>(Unsigned<T>{1} << (8 * sizeof(T) - 1));
+    const int last = job.rank - 1;
+    const bool along = !rows_are_lanes(job) || cells.stride[last] == b.lanes;
+    const int depth = along ? last : job.rank;
+    for_rows(depth, b.cells, [&](const int64_t* at) {
+        int64_t offset = 0;
+        for (int q = 0; q < depth; ++q) offset += at[q] * cells.stride[q];
+        search_row(reinterpret_cast<const T*>(cells.base.v) + offset, along ? b.cells[last] * b.lanes : b.lanes,
+                   [&](auto v) CENOTE_INLINE { signed_zeros |= (W)(W(v) == signed_zero); });
+    });
+    return any(signed_zeros);
+}
+
+// One NaN for all in the results of a tile.
+template <class T>
+inline void quiet_results(const PoolSchedule& job, const PoolTile& b) {
+    int depth = row_depth(job);
+    int64_t n = rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1];
+    while (depth > 0 && job.y_stride[depth - 1] == n) n *= b.count[--depth];  // rows behind each other are one
+    for_rows(depth, b.count, [&](const int64_t* at) {
+        T* row = reinterpret_cast<T*>(job.y) + b.y;
+        for (int q = 0; q < depth; ++q) row += at[q] * job.y_stride[q];
+        if (has_nan(row, n)) quiet_row(row, row, n);
+    });
+}
+
+template <class C>
+inline void max_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
+    using T = typename C::T;
+    const PoolTile b = locate(job, task);
+    const RowKernels& op = row_kernels<C>;
+    const View in = job.direct ? where_it_lies<T>(job, b) : brought_in<T>(job, b, job.key, arena);
+    const bool in_place = has_pass(job) && job.out == job.work && job.out != DType::boolean && !job.key;
+    const View y = result_view<T>(job, b), *to = in_place ? &y : nullptr;
+    const bool down = goes_down_first(job);
+    View found = run_passes(op, job, b, in, to, arena, down);
+    if constexpr (Limits<T>::has_nan)
+        if (down && order_tells<T>(job, b, in, found)) found = run_passes(op, job, b, in, to, arena);
+    if constexpr (C::omit)
+        if (in_place) return quiet_results<T>(job, b);
+    if (in_place) return;
+    T* changed = C::omit || job.key ? take<T>(arena, result_rows(job, b, found.stride).n) : nullptr;
+    for_result_rows(job, b, found.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
+        const T* row = reinterpret_cast<const T*>(found.base.v) + offset;
+        if constexpr (C::omit) quiet_row(changed, row, n);
+        if (job.key) flip_row(changed, row, n, job.key);
+        store_row(job.out, job.y + y * size_of(job.out), changed ? changed : row, n);
+    });
+}

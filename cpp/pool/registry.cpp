@@ -1,0 +1,252 @@
+#include "pool/registry.hpp"
+
+#include <stdexcept>
+
+#include "pool/tiling.hpp"
+#include "runtime/cpu.hpp"
+
+namespace cenote {
+
+namespace {
+
+// What is computed, as far as kernels go.
+enum class Kind { max, argmax, sum, norm, backward };
+
+Kind kind_of(const PoolSchedule& job) {
+    if (job.scatters) return Kind::backward;
+    if (job.reduce != Reduce::sum) return job.argmax ? Kind::argmax : Kind::max;
+    return is_norm(job) ? Kind::norm : Kind::sum;
+}
+
+bool has_lanes(const PoolSchedule& job) { return job.lanes > 1; }
+
+// ------------------------------------------------------------------------------------------------ backward passes
+
+// Each element gathers from the windows that see it.
+bool accepts_backward_gather(const PoolSchedule& job, const PoolKernels&) {
+    if (!job.scatters || !job.direct || job.argmax_format != ArgmaxFormat::offset8 || job.rank > 3) return false;
+    const Axis& last = job.axis[job.rank - 1];
+    int64_t windows = 1;
+    for (int q = 0; q < job.rank; ++q) {
+        const Axis& a = job.axis[q];
+        if (a.starts || a.d != 1) return false;
+        if (q < (has_lanes(job) ? job.rank : job.rank - 1)) windows *= ceil_div(a.k, a.s);
+        if (windows > kGatheredRows) return false;
+    }
+    if (has_lanes(job)) return job.lanes * size_of(job.work) >= 64;
+    return last.s == 2 && (last.k == 2 || last.k == 3);
+}
+
+bool accepts_backward_scatter(const PoolSchedule& job, const PoolKernels&) { return job.scatters; }
+
+// Transposes of sums over windows that tile.
+bool accepts_backward_avg(const PoolSchedule& job, const PoolKernels&) {
+    if (kind_of(job) != Kind::sum || job.prologue != Prologue::none || job.omit || job.swap || job.physical_padding ||
+        job.in != job.out)
+        return false;
+    if (job.epilogue == Epilogue::average && (!job.by_divisor || (job.work == DType::f32 && !is_float(job.divisor))))
+        return false;
+    for (int q = 0; q < job.rank; ++q) {
+        const Axis& a = job.axis[q];
+        if (!a.spread_stride || a.spread_taps > a.spread_stride) return false;
+    }
+    const Axis& last = job.axis[job.rank - 1];
+    const int64_t size = size_of(job.in);
+    if (has_lanes(job)) return job.lane_stride == size && job.lane_tile * size >= 64;
+    return job.x_stride[job.rank - 1] == size && last.spread_stride == 2 && last.spread_taps == 2;
+}
+
+// --------------------------------------------------------------------------------- small windows that overlap
+
+constexpr int64_t kBufferDilation = 8;  // of rows: the buffer stays in the L1 cache
+constexpr int64_t kSumDilation = 32;    // along a row
+
+bool accepts_line_buffer_norm(const PoolSchedule& job, const PoolKernels& level) {
+    const int last = job.rank - 1;
+    if (job.in != DType::f32 || job.out != DType::f32 || job.swap || job.rank > 2 || !single_will_do(job)) return false;
+    if ((has_lanes(job) ? job.lane_stride : job.x_stride[last]) != size_of(job.in)) return false;
+    bool overlap = false;
+    for (int q = 0; q < job.rank; ++q) {
+        const Axis& a = job.axis[q];
+        if (job.physical_padding && job.real_n[q] != a.n) return false;
+        if (a.starts || job.pass[q] != q || a.k > kBufferTaps) return false;
+        overlap |= a.k > a.s;
+    }
+    if (job.axis[last].d > kNormBufferReach / 2 || !overlap ||
+        (last && (job.axis[0].k - 1) * job.axis[0].d >= kNormBufferRows))
+        return false;
+    // Results two elements apart along a row would have to be picked out, and short rows reduced one by one.
+    if (has_lanes(job)) return job.lane_tile * size_of(job.out) >= 64;
+    return job.axis[last].s == 1 && job.axis[last].o * size_of(job.out) >= level.norm_vector_bytes;
+}
+
+// Rows of contiguous elements, as many in y as in x, none of them cut into ranges of lanes.
+bool has_contiguous_rows(const PoolSchedule& job) {
+    const int last = job.rank - 1;
+    const int64_t unit = job.lanes, width = size_of(job.in);
+    return job.rank <= 2 && !job.swap && job.prologue == Prologue::none && !job.physical_padding &&
+           job.lane_tile == unit && (unit == 1 || job.lane_stride == width) && job.x_stride[last] == unit * width &&
+           job.y_stride[last] == unit;
+}
+
+bool accepts_line_buffer_sum(const PoolSchedule& job, const PoolKernels& level) {
+    if (!has_contiguous_rows(job)) return false;
+    const Axis& a = job.axis[job.rank - 1];
+    bool overlap = false;
+    for (int q = 0; q < job.rank; ++q) {
+        const Axis& axis = job.axis[q];
+        if (axis.starts || axis.k > kBufferTaps || job.pass[q] != q) return false;
+        overlap |= axis.k > axis.s;
+    }
+    // Results two elements apart along a row would have to be picked out.
+    return overlap && a.s == 1 && a.d <= kSumDilation && a.o * job.lanes * size_of(job.work) >= level.vector_bytes;
+}
+
+bool accepts_line_buffer_max(const PoolSchedule& job, const PoolKernels& level) {
+    if (!has_contiguous_rows(job)) return false;
+    const int last = job.rank - 1;
+    const Axis &a = job.axis[last], &up = job.axis[0];
+    const int64_t unit = job.lanes, width = size_of(job.in);
+    // The last tile of a row, too, has a vector of results. Others are tiny, or a remnant of gigabytes.
+    const int64_t fewest = a.o - (job.tiles[last] - 1) * job.tile[last];
+    if (a.starts || a.s > 1 || a.k < 2 || a.k > kBufferTaps || fewest * unit * width < level.vector_bytes) return false;
+    if (last && (up.starts || up.s > 1 || up.k > kBufferTaps || up.d > kBufferDilation)) return false;
+    if (job.argmax) {
+        int64_t cells = 1;  // indices must have room in lanes as wide as the values
+        for (int q = 0; q < job.rank; ++q) cells *= job.axis[q].n + job.axis[q].k * job.axis[q].d;
+        const bool flat = job.argmax_format == ArgmaxFormat::index;
+        if (!(flat ? width == 8 || cells <= INT32_MAX : job.argmax_format == ArgmaxFormat::offset8 && up.d == 1))
+            return false;
+    }
+    // Of floats that tie the first one stays: the order of the axes must be that of the window.
+    return is_integer(job.in) || job.pass[0] == last;
+}
+
+bool accepts_line_buffer(const PoolSchedule& job, const PoolKernels& level) {
+    switch (kind_of(job)) {
+        case Kind::max:
+        case Kind::argmax: return accepts_line_buffer_max(job, level);
+        case Kind::sum: return accepts_line_buffer_sum(job, level);
+        case Kind::norm: return accepts_line_buffer_norm(job, level);
+        default: return false;
+    }
+}
+
+// ------------------------------------------------------------------------------------------------- small windows
+
+bool accepts_direct(const PoolSchedule& job, const PoolKernels& level) {
+    const Kind kind = kind_of(job);
+    if (kind == Kind::backward || (kind != Kind::norm && job.prologue != Prologue::none)) return false;
+    const bool lanes = has_lanes(job), summed = job.reduce == Reduce::sum;
+    const bool two_planes = job.argmax || job.prologue == Prologue::power || (summed && job.omit);
+    const int last = job.rank - 1;
+    if (job.swap || (lanes ? job.lane_stride : job.x_stride[last]) != size_of(job.in)) return false;
+    const int64_t vector_bytes = kind == Kind::norm ? level.norm_vector_bytes : level.vector_bytes;
+    int64_t cells = 1, axes = 0;
+    for (int q = 0; q < job.rank; ++q) {
+        const Axis& a = job.axis[q];
+        if (job.physical_padding && job.real_n[q] != a.n) return false;
+        // Axes in another order than in the window are another order of elements.
+        if (a.starts || job.pass[summed ? q : last - q] != q) return false;
+        // Where windows share most of their elements, two passes combine fewer (max 3×3 s1 over 64 lanes: 100 µs, and
+        // 180 so). Two planes are the other way round: indices, 15 ms against 10.
+        if (!two_planes && a.k > a.s + 1) return false;
+        if (!lanes && q == last) {
+            if (a.s > 2 || (!two_planes && a.s == 1) || a.k < 2 || a.k > 3) return false;
+            const bool dilates = job.in == DType::f32 && !job.omit && !two_planes && job.prologue == Prologue::none;
+            if (a.s == 2 && a.d > 1 && !dilates) return false;
+            // Short rows would be reduced window by window.
+            const int64_t least_row = job.argmax && a.s == 2 && job.work == DType::f32 ? 16 : vector_bytes;
+            if (a.o * size_of(job.work) < least_row + size_of(job.work)) return false;
+            continue;
+        }
+        axes += a.k > 1;
+        if (axes > 3 || (summed && a.k > 3)) return false;
+        cells *= a.k;
+        if (cells > kDirectTaps) return false;
+    }
+    if (lanes && (job.lane_tile * size_of(job.work) < 64 || cells == 1)) return false;
+    if (kind != Kind::norm) return true;
+    if (job.in != DType::f32 || job.out != DType::f32 || !single_will_do(job)) return false;
+    // An exponential for each window that sees an element would be too many.
+    for (int q = 0; q < job.rank && job.prologue == Prologue::exponential; ++q)
+        if (job.axis[q].k > job.axis[q].s || job.axis[q].d > 1) return false;
+    return true;
+}
+
+bool accepts_column_strips(const PoolSchedule& job, const PoolKernels&) { return job.strips; }
+
+bool accepts_separable(const PoolSchedule& job, const PoolKernels&) { return !job.scatters; }
+
+// ------------------------------------------------------------------------------------------------------ the list
+
+// Kernels by what is computed: max, argmax, sum, norm, backward.
+using Kernels = FindKernel PoolKernels::*;
+
+struct Algorithm {
+    const char* name;
+    bool (*accepts)(const PoolSchedule&,
+                    const PoolKernels&);  // geometry; whether there is a kernel for the dtype comes after
+    Kernels kernels[5];
+    bool small;  // goes from plane to plane as quickly as many planes at a time would go
+};
+
+constexpr Kernels kNone = nullptr;
+
+const Algorithm kAlgorithms[] = {
+    {"backward_gather", &accepts_backward_gather, {kNone, kNone, kNone, kNone, &PoolKernels::backward_gather}, true},
+    {"backward_scatter",
+     &accepts_backward_scatter,
+     {kNone, kNone, kNone, kNone, &PoolKernels::backward_scatter},
+     false},
+    {"column_strips",
+     &accepts_column_strips,
+     {&PoolKernels::column_strips_max, kNone, &PoolKernels::column_strips_sum, &PoolKernels::column_strips_norm, kNone},
+     false},
+    {"backward_avg", &accepts_backward_avg, {kNone, kNone, &PoolKernels::backward_avg, kNone, kNone}, true},
+    {"line_buffer",
+     &accepts_line_buffer,
+     {&PoolKernels::line_buffer_max, &PoolKernels::line_buffer_max, &PoolKernels::line_buffer_sum,
+      &PoolKernels::line_buffer_norm, kNone},
+     true},
+    {"direct",
+     &accepts_direct,
+     {&PoolKernels::direct_max, &PoolKernels::direct_max, &PoolKernels::direct_sum, &PoolKernels::direct_norm, kNone},
+     true},
+    {"separable",
+     &accepts_separable,
+     {&PoolKernels::separable_max, &PoolKernels::separable_argmax, &PoolKernels::separable_sum,
+      &PoolKernels::separable_norm, kNone},
+     false},
+};
+
+Choice first_match(const PoolSchedule& job, bool small_only) {
+    const PoolKernels& level = level_in_use().pool;
+    const int kind = static_cast<int>(kind_of(job));
+    for (const Algorithm& a : kAlgorithms) {
+        if (small_only && !a.small) continue;
+        const Kernels kernels = a.kernels[kind];
+        if (!kernels || !(level.*kernels) || !a.accepts(job, level)) continue;
+        if (const TaskFn kernel = (level.*kernels)(job)) return {a.name, kernel};
+    }
+    return {nullptr, nullptr};
+}
+
+Choice must(Choice found) {
+    if (!found.kernel) throw std::runtime_error("there is no kernel for this reduction and these dtypes");
+    return found;
+}
+
+}  // namespace
+
+bool has_small_kernel(const PoolSchedule& job) { return first_match(job, true).kernel != nullptr; }
+
+Choice choose_backward(const PoolSchedule& job) { return must(first_match(job, false)); }
+
+Choice choose_algorithm(PoolSchedule& job, int64_t& batch, int threads, int64_t cells) {
+    const PoolKernels& level = level_in_use().pool;
+    choose_tasks(job, batch, threads, cells, level.column_strips_max != nullptr);
+    return must(first_match(job, false));
+}
+
+}  // namespace cenote

@@ -1,0 +1,281 @@
+#include "pool/schedule.hpp"
+
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "pool/registry.hpp"
+#include "pool/tiling.hpp"
+#include "runtime/cpu.hpp"
+#include "runtime/parallel.hpp"
+
+namespace cenote {
+
+namespace {
+
+// A maximum does not mind taps that never fall on a real cell: without them, offsets stay small however large
+// the padding is. A sum keeps them, because their number shapes its tree.
+void drop_dead_taps(Axis& a) {
+    if (a.starts || a.o == 0 || a.n == 0) return;
+    const int64_t begin = most(0, ceil_div(a.low - (a.o - 1) * a.s, a.d));
+    const int64_t end = least(a.k, floor_div(a.n - 1 + a.low, a.d) + 1);
+    if (end <= begin) return;
+    a.k = end - begin;
+    a.low -= begin * a.d;
+}
+
+// Offsets in the window travel in lanes as wide as the values: small types with large windows are widened.
+DType wide_enough(DType work, int64_t cells) {
+    const int64_t width = size_of(work);
+    if (width == 8 || cells <= int64_t{1} << (8 * width - (width == 4))) return work;
+    const bool huge = cells > int64_t{1} << 31;
+    switch (work) {
+        case DType::f32: return DType::f64;
+        case DType::boolean: return DType::i64;
+        case DType::i32:
+        case DType::u32: return DType::i64;
+        default: return huge ? DType::i64 : DType::i32;
+    }
+}
+
+// Max and min of integers are those of ordered keys, of which few types are enough (Operation::key): vectors of 8 bits
+// are unsigned, those of 64 bits signed, which is what AVX2 has instructions for. Argmax offsets travel in lanes as
+// wide as the values, so that there narrow integers are widened.
+void use_ordered_keys(PoolSchedule& job) {
+    const int64_t width = size_of(job.work);
+    DType canonical = job.work;
+    if (width == 1) canonical = job.argmax ? DType::i32 : DType::u8;
+    if (width == 2 && job.argmax) canonical = DType::i32;
+    if (width == 4) canonical = DType::i32;
+    if (width == 8) canonical = DType::i64;
+    const bool same_width = size_of(canonical) == size_of(job.in) && job.in != DType::boolean;
+    const auto is_signed = [](DType t) {
+        return t == DType::i8 || t == DType::i16 || t == DType::i32 || t == DType::i64;
+    };
+    const uint64_t all = ~uint64_t{0} >> (64 - 8 * size_of(canonical));
+    if (same_width && is_signed(job.in) != is_signed(canonical)) job.key = all / 2 + 1;
+    if (job.reduce == Reduce::min) job.key ^= all;
+    job.reduce = Reduce::max;
+    job.work = canonical;
+    if (same_width) job.in = job.out = canonical;
+}
+
+// Sums of small integers fit a small type, exactly, and a vector of it holds more of them.
+DType narrow_enough(DType in, DType work, int64_t cells) {
+    if (work != DType::i64 && work != DType::f64) return work;
+    switch (in) {
+        case DType::boolean:
+        case DType::i8:
+        case DType::u8: return cells <= 128 ? DType::i16 : cells <= (1 << 23) ? DType::i32 : work;
+        case DType::i16:
+        case DType::u16: return cells <= (1 << 15) ? DType::i32 : work;
+        default: return work;
+    }
+}
+
+// With physical padding the padded array is the array.
+void make_padding_real(Axis& a) {
+    a.n += a.low + a.high;
+    a.low = a.high = 0;
+}
+
+void run_task(const void* context, int64_t task, Arena* arena) {
+    const auto& [job, kernel] = *static_cast<const std::pair<PoolSchedule, TaskFn>*>(context);
+    kernel(job, task, arena);
+}
+
+}  // namespace
+
+bool lay_out(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
+    static_cast<Operation&>(job) = r;
+    job.scatters = false;
+    job.planar = true;
+    job.strips = false;
+    job.key = 0;
+
+    // Which window axis lies on each array axis, and the results' strides: dense, in the order given.
+    int window_axis[kMaxDims];
+    for (int i = 0; i < r.ndim; ++i) window_axis[i] = -1;
+    for (int w = 0; w < r.rank; ++w) window_axis[r.position[w]] = w;
+    int64_t y_stride[kMaxDims], size = 1;
+    for (int i = r.ndim - 1; i >= 0; --i) {
+        const int dim = r.order[i];
+        y_stride[dim] = size;
+        size *= window_axis[dim] < 0 ? r.shape[dim] : r.axis[window_axis[dim]].o;
+    }
+    if (size == 0) return false;
+    int64_t cells = 1;
+    for (int i = 0; i < r.ndim; ++i) cells *= r.shape[i];
+    job.streaming = pays_to_stream(cells * size_of(job.in), size * size_of(job.out));
+
+    // Trailing axes that are not pooled become lanes, as far as x has them in one piece.
+    int dims = r.ndim;
+    job.lanes = 1;
+    job.lane_stride = 0;
+    while (dims > 0 && window_axis[r.order[dims - 1]] < 0) {
+        const int dim = r.order[dims - 1];
+        if (r.shape[dim] != 1) {
+            if (job.lanes == 1)
+                job.lane_stride = r.stride[dim];
+            else if (r.stride[dim] != job.lane_stride * job.lanes)
+                break;
+            job.lanes *= r.shape[dim];
+        }
+        --dims;
+    }
+
+    int position_of[kMaxDims];  // window axis → place in memory order
+    job.rank = job.outer = 0;
+    batch = 1;
+    for (int i = 0; i < dims; ++i) {
+        const int dim = r.order[i], w = window_axis[dim];
+        if (w < 0) {
+            if (r.shape[dim] == 1) continue;
+            batch *= r.shape[dim];
+            job.planar &= job.rank == 0;
+            const int last = job.outer - 1;
+            const bool joins = i > 0 && window_axis[r.order[i - 1]] < 0 && last >= 0 &&
+                               job.outer_x[last] == r.stride[dim] * r.shape[dim] &&
+                               job.outer_y[last] == y_stride[dim] * r.shape[dim];
+            if (joins) {
+                job.outer_size[last] *= r.shape[dim];
+                job.outer_x[last] = r.stride[dim];
+                job.outer_y[last] = y_stride[dim];
+                continue;
+            }
+            job.outer_size[job.outer] = r.shape[dim];
+            job.outer_x[job.outer] = r.stride[dim];
+            job.outer_y[job.outer++] = y_stride[dim];
+            continue;
+        }
+        Axis a = r.axis[w];
+        job.pad_low[job.rank] = r.physical_padding ? a.low : 0;
+        job.real_n[job.rank] = a.n;
+        if (r.physical_padding) make_padding_real(a);
+        if (r.reduce != Reduce::sum) drop_dead_taps(a);
+        job.axis[job.rank] = a;
+        job.x_stride[job.rank] = r.stride[dim];
+        job.y_stride[job.rank] = y_stride[dim];
+        position_of[w] = job.rank++;
+    }
+
+    // A sum goes over the first window axis first, a maximum over the last one first: that finds the first of
+    // equal cells in row-major order.
+    int64_t weight = 1, plane = 1;
+    for (int w = r.rank - 1; w >= 0; --w) {
+        const int q = position_of[w];
+        job.pass[r.reduce == Reduce::sum ? w : r.rank - 1 - w] = q;
+        job.weight[q] = weight;
+        job.plane[q] = plane;
+        weight *= job.axis[q].k;
+        plane *= r.axis[w].n;
+    }
+
+    job.window_cells = weight;
+    if (job.argmax) job.work = wide_enough(job.work, weight);
+    if (job.reduce != Reduce::sum && is_integer(job.in) && job.prologue == Prologue::none) use_ordered_keys(job);
+    if (job.reduce == Reduce::sum && job.prologue == Prologue::none) job.work = narrow_enough(job.in, job.work, weight);
+
+    // Halves have the order of whole numbers. Where a winner is asked for, there are lanes for its number in float.
+    const bool half = job.in == DType::f16 || job.in == DType::bf16;
+    if (half && job.out == job.in && job.reduce != Reduce::sum && job.prologue == Prologue::none && !job.argmax)
+        job.work = DType::i16;
+
+    const int64_t width = size_of(job.in);
+    job.direct = job.in == job.work && !job.key && !job.swap && job.prologue == Prologue::none &&
+                 reinterpret_cast<uintptr_t>(job.x) % width == 0 &&
+                 (job.lanes > 1 ? job.lane_stride : job.x_stride[job.rank - 1]) == width;
+    for (int q = 0; q < job.rank; ++q) job.direct &= job.x_stride[q] % width == 0;
+    for (int i = 0; i < job.outer; ++i) job.direct &= job.outer_x[i] % width == 0;
+    return true;
+}
+
+namespace {
+
+// The cells that all windows together see, at least one per window.
+int64_t work_of(const PoolSchedule& job, int64_t batch) {
+    int64_t cells = batch * job.lanes;
+    for (int q = 0; q < job.rank; ++q) {
+        cells *= most(job.axis[q].o, least(job.axis[q].n, job.axis[q].o * job.axis[q].k));
+        if (cells > (int64_t{1} << 50)) break;
+    }
+    return cells;
+}
+
+}  // namespace
+
+namespace {
+
+// Few large windows cannot be shared out as windows. One axis is then pooled first, by all threads, and the others
+// after it, which is the order of the passes of a tile: the results are the same.
+bool has_two_steps(const PoolProblem& r) {
+    if (r.rank < 2 || r.argmax || r.omit || r.physical_padding || r.prologue != Prologue::none) return false;
+    for (int w = 0; w < r.rank; ++w) {  // with counts that differ an average needs to know all axes
+        const Axis& a = r.axis[w];
+        if (a.starts || a.low > 0 || (a.o - 1) * a.s + (a.k - 1) * a.d >= a.n) return false;
+    }
+    return true;
+}
+
+void run_in_two_steps(const PoolProblem& r) {
+    int64_t window = 1;
+    for (int w = 0; w < r.rank; ++w) window *= r.axis[w].k;
+    PoolProblem one = r, rest = r;
+    const int first = r.reduce == Reduce::sum ? 0 : r.rank - 1;
+    one.rank = 1;
+    one.axis[0] = r.axis[first];
+    one.position[0] = r.position[first];
+    // Halves have an order of their own: only their sums are of another type.
+    const bool half = r.in == DType::f16 || r.in == DType::bf16;
+    one.out = half && r.reduce != Reduce::sum ? r.in : r.work;
+    if (r.reduce == Reduce::sum) one.epilogue = Epilogue::sum;
+    rest.rank = 0;
+    for (int w = 0; w < r.rank; ++w) {
+        if (w == first) continue;
+        rest.axis[rest.rank] = r.axis[w];
+        rest.position[rest.rank++] = r.position[w];
+    }
+    rest.in = one.out;
+    rest.swap = false;
+    if (r.epilogue == Epilogue::average && !r.by_divisor) {
+        rest.by_divisor = true;
+        rest.divisor = static_cast<double>(window);
+    }
+    rest.shape[r.position[first]] = r.axis[first].o;
+    int64_t bytes = size_of(one.out);
+    for (int i = r.ndim - 1; i >= 0; --i) {
+        rest.stride[r.order[i]] = bytes;
+        bytes *= rest.shape[r.order[i]];
+    }
+    const std::unique_ptr<char[]> between(new char[static_cast<size_t>(bytes)]);
+    one.y = between.get();
+    rest.x = between.get();
+    run(one);
+    run(rest);
+}
+
+}  // namespace
+
+void run(const PoolProblem& r) {
+    std::pair<PoolSchedule, TaskFn> planned;
+    PoolSchedule& job = planned.first;
+    int64_t batch;
+    if (!lay_out(r, job, batch)) return;
+    const int64_t cells = work_of(job, batch);
+    const int threads = threads_for(cells);
+    planned.second = choose_algorithm(job, batch, threads, cells).kernel;
+    if (job.tasks < threads && has_two_steps(r)) return run_in_two_steps(r);
+    parallel_for(job.tasks, threads, &run_task, &planned);
+}
+
+const char* algorithm_of(const PoolProblem& r) {
+    PoolSchedule job;
+    int64_t batch;
+    if (!lay_out(r, job, batch)) return "empty";
+    const int64_t cells = work_of(job, batch);
+    const int threads = threads_for(cells);
+    const char* name = choose_algorithm(job, batch, threads, cells).name;
+    return job.tasks < threads && has_two_steps(r) ? "two_steps" : name;
+}
+
+}  // namespace cenote

@@ -1,0 +1,63 @@
+// One tile of a job: which windows it computes, which elements these see, and where both lie in memory. Plain data and
+// functions of internal linkage: see geometry.hpp.
+#pragma once
+
+#include "core/geometry.hpp"
+
+namespace cenote {
+
+struct PoolTile {
+    int64_t j0[kMaxDims], count[kMaxDims];  // windows
+    int64_t c0[kMaxDims], cells[kMaxDims];  // the elements that they see
+    int64_t lanes;
+    const char* x;  // element 0 of every axis, first lane
+    int64_t y;      // element of the first window
+};
+
+static inline PoolTile locate(const PoolSchedule& job, int64_t task) {
+    PoolTile b;
+    const int64_t lane = task % job.lane_tiles * job.lane_tile;
+    task /= job.lane_tiles;
+    b.lanes = least(job.lane_tile, job.lanes - lane);
+    b.x = job.x + lane * job.lane_stride;
+    b.y = lane;
+    for (int q = job.rank - 1; q >= 0; --q) {
+        b.j0[q] = task % job.tiles[q] * job.tile[q];
+        task /= job.tiles[q];
+        b.count[q] = least(job.tile[q], job.axis[q].o - b.j0[q]);
+        const Span cells = cells_of(job.axis[q], b.j0[q], b.count[q]);
+        b.c0[q] = cells.begin;
+        b.cells[q] = cells.end - cells.begin;
+        b.y += b.j0[q] * job.y_stride[q];
+    }
+    for (int i = job.outer - 1; i >= 0; --i) {
+        b.x += task % job.outer_size[i] * job.outer_x[i];
+        b.y += task % job.outer_size[i] * job.outer_y[i];
+        task /= job.outer_size[i];
+    }
+    return b;
+}
+
+// Strides of a contiguous tile, in elements; the number of its elements.
+static inline int64_t contiguous(int rank, const int64_t* extent, int64_t lanes, int64_t* stride) {
+    int64_t size = lanes;
+    for (int q = rank - 1; q >= 0; --q) {
+        stride[q] = size;
+        size *= extent[q];
+    }
+    return size;
+}
+
+// The windows of a tile all of whose taps are real.
+static inline Span whole_windows(const Axis& a, int64_t j0, int64_t count) {
+    if (a.starts) return {0, count};
+    int64_t begin = most(j0, ceil_div(a.low, a.s));
+    int64_t end = least(j0 + count, floor_div(a.n - 1 + a.low - (a.k - 1) * a.d, a.s) + 1);
+    begin = least(begin, j0 + count);
+    return {begin - j0, most(begin, end) - j0};
+}
+
+// The elements from the first one that `count` windows see to the last, padding included.
+static inline int64_t line_length(const Axis& a, int64_t count) { return (count - 1) * a.s + (a.k - 1) * a.d + 1; }
+
+}  // namespace cenote

@@ -1,0 +1,233 @@
+#include "pool/tiling.hpp"
+
+#include "pool/registry.hpp"
+#include "pool/schedule.hpp"
+#include "runtime/limit.hpp"
+#include "runtime/parallel.hpp"
+
+namespace cenote {
+
+namespace {
+
+// A tile is worked on while it is in the second-level cache: cells and results of all passes together.
+constexpr int64_t kTileBytes = 192 * 1024;
+Limit<int64_t> tile_bytes{kTileBytes};
+// Tiles are made smaller than that, down to this part of it, when there are too few of them for the threads.
+constexpr int64_t kSmallestPart = 6;
+// Windows that overlap this far are worth larger tiles, which share fewer cells with each other.
+constexpr int64_t kLarge = 9, kLargePart = 3;
+// Small ones that are one apart slide: of a tile a few rows are held, however tall it is, and those that it shares with
+// the next one are read again. Over 64 lanes of 8×112×112, two threads: avg 3×3 1.9 ms, and 1.6 in tiles four times as
+// tall, indices of max 4.3 and 3.5. Norms may need the whole tile in double precision: smooth max 2.9, and 2.4 by
+// twice.
+constexpr int64_t kSlides = 3, kSlidePart = 4, kNormPart = 2;
+// What a strip that is walked down holds of the rows above, and how many times as much as a tile it has of cells.
+// Lanes that it may have, in bytes; strips for each thread, so that none waits for long; how many times as tall as its
+// windows its parts are.
+constexpr int64_t kStripBytes = 320 * 1024, kStripParts = 16, kStripLanes = 64, kStripTasks = 3, kStripTall = 12;
+constexpr int64_t kPage = 8192;
+// Planes up to half of this are taken together: their tile stays in the nearest cache, as one plane would.
+constexpr int64_t kPlanes = 16 * 1024;
+// Below this much work a second thread costs more than it brings.
+Limit<int64_t> grain_cells{32 * 1024};
+// Fewer results may still be in the cache when they are read (max 2×2 of 26 MB to 6 MB: 0.40 ms, and 0.43 with
+// streaming stores), but not those that many cells follow (max 2×2×2 of 67 MB to 8 MB, channels last: 2.1 ms, and 1.9
+// so).
+constexpr int64_t kStreamingBytes = int64_t{16} << 20;
+Limit<int64_t> streaming_bytes{kStreamingBytes};
+
+// How many cells `windows` windows of an axis see.
+int64_t reach(const Axis& a, int64_t windows) {
+    if (a.starts) return least(a.n, a.n * windows / most(a.o, 1) + a.k);
+    return least(most(a.n, 1), (windows - 1) * a.s + (a.k - 1) * a.d + 1);
+}
+
+int64_t tile_size(const PoolSchedule& job) {
+    int64_t size = job.lane_tile;
+    for (int q = 0; q < job.rank; ++q) {
+        size *= most(reach(job.axis[q], job.tile[q]), job.tile[q]);
+        if (size > int64_t{1} << 40) break;
+    }
+    return size;
+}
+
+// How much more work a tile becomes per window when axis q is halved: overlapping windows share cells, and
+// neighbouring tiles do not share them with each other.
+double cost_of_halving(const PoolSchedule& job, int q) {
+    const Axis& a = job.axis[q];
+    const int64_t whole = job.tile[q], half = (whole + 1) / 2;
+    const double before = static_cast<double>(reach(a, whole)) / static_cast<double>(whole);
+    double cost = static_cast<double>(reach(a, half)) / static_cast<double>(half) / before;
+    // Small windows are joined anew for each result: along the first axis a sum only reads the shared cells again, and
+    // a maximum does half of its work again.
+    if (q == 0 && a.k < kLarge) cost = 1 + (cost - 1) * (job.reduce == Reduce::sum ? 0.4 : 0.7);
+    if (q < job.rank - 1) return cost;
+    // Rows of less than a few vectors run at the speed of their tails, and pieces of rows are slow to read and write:
+    // max 3×3 of 2048² floats takes 2.7 ms by 64×512 and 1.5 ms by 16×2048.
+    const int64_t row = half * job.lane_tile * size_of(job.work);
+    if (row < kPage) return cost + (job.lanes == 1 && row < 512 ? 1.0 : 0.3);
+    return job.lanes == 1 ? cost + 0.02 : cost;
+}
+
+// Small planes are not worth a task each: the axis that they lie along becomes one whose windows are single cells, and
+// a tile has many of them.
+bool join_planes(PoolSchedule& job, int64_t& batch) {
+    if (job.outer == 0 || !job.planar || job.rank == kMaxDims || job.argmax || job.prologue != Prologue::none)
+        return false;
+    int64_t size = job.lanes * size_of(job.work);
+    for (int q = 0; q < job.rank; ++q) {
+        if (job.axis[q].spread_stride) return false;
+        size *= most(job.axis[q].n, job.axis[q].o);
+        if (size > kPlanes / 2) return false;
+        job.tile[q] = job.axis[q].o;
+        job.tiles[q] = 1;
+    }
+    job.lane_tile = job.lanes;
+    if (has_small_kernel(job)) return false;  // which goes from plane to plane as quickly
+    const auto prepend = [&](auto* list, auto first) {
+        for (int q = job.rank; q > 0; --q) list[q] = list[q - 1];
+        list[0] = first;
+    };
+    const int64_t n = job.outer_size[--job.outer];
+    batch /= n;
+    prepend(job.axis, Axis{n, n, 1, 1, 1, 0, 0, nullptr, nullptr, 0, 0, 0});
+    prepend(job.x_stride, job.outer_x[job.outer]);
+    prepend(job.y_stride, job.outer_y[job.outer]);
+    prepend(job.pad_low, int64_t{0});
+    prepend(job.real_n, n);
+    prepend(job.weight, job.window_cells);
+    prepend(job.plane, int64_t{0});
+    // It has no pass, but a place in the order: that of the window's first axis.
+    for (int i = 0; i < job.rank; ++i) ++job.pass[i];
+    if (job.reduce == Reduce::sum)
+        prepend(job.pass, 0);
+    else
+        job.pass[job.rank] = 0;
+    ++job.rank;
+    return true;
+}
+
+// Whether small windows overlap along rows that lie in one piece: their tiles are gone down row by row.
+bool suits_line_buffer(const PoolSchedule& job) {
+    const Axis &up = job.axis[0], &along = job.axis[job.rank - 1];
+    if (job.rank != 2 || up.starts || along.starts || job.x_stride[1] != job.lanes * size_of(job.in)) return false;
+    if (job.omit && job.reduce == Reduce::sum) return false;  // long rows of these do not slide
+    return up.k > up.s && up.k <= kSlides && along.s == 1 && along.k > 1 && along.k <= kSlides;
+}
+
+void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t cells, bool joined) {
+    const int64_t width = size_of(job.work);
+    int64_t budget = (joined ? least(tile_bytes, kPlanes) : tile_bytes) / width;
+    bool overlaps = false;
+    for (int q = 0; q < job.rank; ++q) overlaps |= job.axis[q].k >= kLarge && job.axis[q].k > job.axis[q].s;
+    if (overlaps && job.direct && !job.argmax && !joined) budget *= kLargePart;  // others hold a copy of the cells too
+    if (suits_line_buffer(job) && !joined) budget *= is_norm(job) ? kNormPart : job.direct ? kSlidePart : 1;
+    const bool large = cells >= grain_cells;
+    for (;;) {
+        for (int q = 0; q < job.rank; ++q) job.tile[q] = most(job.axis[q].o, 1);
+        job.lane_tile = job.lanes;
+        for (int64_t size = tile_size(job); size > budget; size = tile_size(job)) {
+            // Lanes are nearly free to split, down to a few cache lines; not quite, because they are read in one piece.
+            int best = -1;
+            const int64_t lane_bytes = job.lane_tile * width;
+            double cost = lane_bytes > 1024 ? 1.01 : lane_bytes > 256 ? 1.1 : 1e9;
+            for (int q = 0; q < job.rank; ++q) {
+                if (job.tile[q] == 1 || cost_of_halving(job, q) >= cost) continue;
+                best = q;
+                cost = cost_of_halving(job, q);
+            }
+            // Where neighbouring windows see mostly the same cells, a tile that is too large is the lesser evil.
+            if (cost > 1.4 && size < 4 * budget) break;
+            if (best < 0 && cost > 2) break;
+            if (best < 0)
+                job.lane_tile = (job.lane_tile / 2 + 15) / 16 * 16;
+            else
+                job.tile[best] = (job.tile[best] + 1) / 2;
+        }
+        job.tasks = batch;
+        for (int q = 0; q < job.rank; ++q) {
+            job.tiles[q] = ceil_div(job.axis[q].o, job.tile[q]);
+            job.tasks *= job.tiles[q];
+        }
+        job.lane_tiles = ceil_div(job.lanes, job.lane_tile);
+        job.tasks *= job.lane_tiles;
+        // A few large tiles keep threads waiting for the last one.
+        if (!large || threads == 1 || job.tasks >= 4 * threads || budget * width * kSmallestPart <= tile_bytes) return;
+        budget /= 2;
+    }
+}
+
+// Whether a job has large windows that overlap, on planes: its tasks may be strips of columns.
+bool suits_strips(const PoolSchedule& job) {
+    const bool sums = job.reduce == Reduce::sum;
+    if (job.rank != 2 || job.argmax || job.omit || job.pass[0] != (sums ? 0 : 1)) return false;
+    for (int q = 0; q < 2; ++q) {
+        const Axis& a = job.axis[q];
+        if (job.physical_padding && job.real_n[q] != a.n) return false;
+        if (a.starts || a.s > 1 || a.d > 1 || a.k < kLarge || a.k > 2 * a.n + 64) return false;
+    }
+    // Many lanes are long runs for the passes: 13×13 over 256 of them takes 0.23 ms so, and 0.36 in strips.
+    if (job.lanes * size_of(job.in) > kStripLanes) return false;
+    if (is_norm(job)) return single_will_do(job);
+    return sums || job.out == job.work;
+}
+
+// Strips as wide as the second-level cache allows, because neighbours share k - 1 columns of cells, and as tall as
+// there are tasks enough. False: windows are so large that a strip would share most of its cells.
+bool choose_strips(PoolSchedule& job, int64_t batch, int threads, int64_t cells) {
+    const Axis &down = job.axis[0], &along = job.axis[1];
+    const bool sums = job.reduce == Reduce::sum;
+    const bool norms = is_norm(job);
+    const int64_t width = norms ? 4 : size_of(job.work);
+    // A maximum holds the last k rows, a sum as many and those of the next step; a norm both, but mostly does without
+    // the maxima (norms_down_strip.inl), and wide strips share less (63×63 of 2048², norm and smooth maximum: 4 to 8
+    // %).
+    const int64_t rows = sums ? down.k + kStepRows : down.k;
+    const auto windows_in = [&](int64_t bytes) { return bytes / (rows * width * job.lanes) - (along.k - 1); };
+    if (windows_in(kStripBytes) < least(along.k, along.o)) return false;
+    const int64_t most_windows = least(windows_in(tile_bytes * kStripBytes / kTileBytes), kPage / (width * job.lanes));
+    const int64_t lines = most(1, 64 / (width * job.lanes));  // results of a strip are whole cache lines
+    job.tiles[1] = ceil_div(along.o, most(1, most_windows));
+    job.tile[1] = least(along.o, ceil_div(ceil_div(along.o, job.tiles[1]), lines) * lines);
+    job.tiles[1] = ceil_div(along.o, job.tile[1]);
+    job.lane_tile = job.lanes;
+    job.lane_tiles = 1;
+    const int64_t strips = batch * job.tiles[1];
+    const int64_t tallest = most(1, kStripParts * tile_bytes / (reach(along, job.tile[1]) * job.lanes * width));
+    job.tiles[0] = ceil_div(down.o, tallest);
+    if (cells >= grain_cells && threads > 1) {
+        // Parts of a strip share k - 1 rows, which both compute: they are tall, unless threads would have none (max
+        // 31×31 of 1024², two threads: six parts 0.34 ms, two 0.30).
+        const int64_t few = most(ceil_div(threads, strips), down.o / (kStripTall * (down.k - 1)));
+        int64_t parts = most(job.tiles[0], least(few, ceil_div(kStripTasks * threads, strips)));
+        // As many for one thread as for another: of 9 tasks one of two would have 5, which takes a tenth longer.
+        while (strips * parts < 8 * threads && strips * parts % threads) ++parts;
+        job.tiles[0] = most(job.tiles[0], least(parts, ceil_div(down.o, down.k)));
+    }
+    job.tile[0] = ceil_div(down.o, job.tiles[0]);
+    job.tiles[0] = ceil_div(down.o, job.tile[0]);
+    job.tasks = strips * job.tiles[0];
+    return true;
+}
+
+}  // namespace
+
+void choose_tasks(PoolSchedule& job, int64_t& batch, int threads, int64_t cells, bool strips) {
+    const bool joined = join_planes(job, batch);
+    job.strips = strips && !joined && suits_strips(job) && choose_strips(job, batch, threads, cells);
+    if (!job.strips) choose_tiles(job, batch, threads, cells, joined);
+}
+
+int threads_for(int64_t cells) { return static_cast<int>(least(num_threads(), most(1, cells / grain_cells))); }
+
+bool pays_to_stream(int64_t read, int64_t written) {
+    return written >= streaming_bytes || (written >= streaming_bytes / 4 && read + written >= streaming_bytes * 4);
+}
+
+void set_limits(int64_t bytes_per_tile, int64_t cells_per_thread, int64_t streaming_bytes_from) {
+    tile_bytes = bytes_per_tile;
+    grain_cells = cells_per_thread;
+    streaming_bytes = streaming_bytes_from;
+}
+
+}  // namespace cenote

@@ -1,0 +1,53 @@
+// Max and min of large windows, down strips of columns.
+
+#include "pool/units/unit.inl"
+
+namespace cenote::CENOTE_LEVEL {
+
+// Local to this unit: what is called once only is then inlined there.
+namespace {
+
+constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
+
+// In the order in which they need each other.
+#include "simd/vector.inl"
+
+#include "simd/math.inl"
+
+#include "simd/reducers.inl"
+
+#include "simd/convert.inl"
+
+#include "pool/kernels/row_reduce.inl"
+
+#include "pool/kernels/log_step.inl"
+
+#include "pool/kernels/van_herk.inl"
+
+#include "pool/kernels/strided_pixels.inl"
+
+#include "pool/kernels/row_kernels.inl"
+
+#include "pool/kernels/prologue.inl"
+
+#include "pool/kernels/separable_tile.inl"
+
+#include "pool/kernels/column_strips_max.inl"
+
+}  // namespace
+
+TaskFn column_strips_max(const PoolSchedule& job) {
+    const bool largest = job.reduce == Reduce::max;
+    switch (job.work) {
+        case DType::u8: return &max_strip<uint8_t, true>;
+        case DType::u16: return &max_strip<uint16_t, true>;
+        case DType::i16: return &max_strip<int16_t, true>;
+        case DType::i32: return &max_strip<int32_t, true>;
+        case DType::i64: return &max_strip<int64_t, true>;
+        case DType::f32: return largest ? &max_strip<float, true> : &max_strip<float, false>;
+        case DType::f64: return largest ? &max_strip<double, true> : &max_strip<double, false>;
+        default: return nullptr;
+    }
+}
+
+}  // namespace cenote::CENOTE_LEVEL

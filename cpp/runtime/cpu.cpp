@@ -1,0 +1,128 @@
+#include "runtime/cpu.hpp"
+
+#include <atomic>
+
+#if defined(CENOTE_HAS_AVX2)
+#include <cpuid.h>
+#endif
+
+namespace cenote {
+
+namespace {
+
+[[maybe_unused]] bool always() { return true; }
+
+#if defined(CENOTE_HAS_AVX2)
+bool has_f16c() {  // which __builtin_cpu_supports does not know with every Clang
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c(); }
+#endif
+#if defined(CENOTE_HAS_AVX512)
+bool has_avx512() {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && has_avx2();
+}
+#endif
+
+#if defined(CENOTE_HAS_BASELINE)
+// Only what every job can be served with: a CPU without AVX2 is older than ten years.
+constexpr PoolKernels baseline_kernels() {
+    PoolKernels k{};
+    k.vector_bytes = k.norm_vector_bytes = 16;
+    k.separable_max = &baseline::separable_max;
+    k.separable_argmax = &baseline::separable_argmax;
+    k.separable_sum = &baseline::separable_sum;
+    k.separable_norm = &baseline::separable_norm;
+    k.backward_scatter = &baseline::backward_scatter;
+    return k;
+}
+#endif
+
+// A level with all kernels.
+#define CENOTE_ALL_KERNELS(level, bytes)                                                                               \
+    PoolKernels {                                                                                                      \
+        bytes, bytes, &level::separable_max, &level::separable_argmax, &level::separable_sum, &level::separable_norm,  \
+            &level::column_strips_max, &level::column_strips_sum, &level::column_strips_norm, &level::line_buffer_max, \
+            &level::line_buffer_sum, &level::line_buffer_norm, &level::direct_max, &level::direct_sum,                 \
+            &level::direct_norm, &level::backward_gather, &level::backward_scatter, &level::backward_avg               \
+    }
+
+#if defined(CENOTE_HAS_AVX512)
+// Rows of a few hundred bytes are few vectors of 64 bytes and mostly their tails, and every load of them that is not
+// aligned crosses a cache line, so small windows have AVX2's kernels (float32, two threads, 32×64×112×112: value and
+// VJP of max 2×2 14.4 and 9.2 ms, of 3×3 s2 28 and 12 ms). Norms and smooth maxima compute more than they move, and
+// keep their own (smooth max 3×3 s1 2.0 and 2.3 ms); so do separable sums (avg 4×4 of 4096² 1.5 and 1.65 ms) and those
+// of float32 in strips (10 to 20 %).
+TaskFn column_strips_sum_512(const PoolSchedule& job) {
+    const TaskFn own = avx512::column_strips_sum(job);
+    return own ? own : avx2::column_strips_sum(job);
+}
+
+constexpr PoolKernels avx512_kernels() {
+    PoolKernels k = CENOTE_ALL_KERNELS(avx2, 32);
+    k.norm_vector_bytes = 64;
+    k.separable_sum = &avx512::separable_sum;
+    k.separable_norm = &avx512::separable_norm;
+    k.column_strips_sum = &column_strips_sum_512;
+    k.column_strips_norm = &avx512::column_strips_norm;
+    k.line_buffer_norm = &avx512::line_buffer_norm;
+    k.direct_norm = &avx512::direct_norm;
+    return k;
+}
+#endif
+
+template <auto Float, auto Rest>
+const ConvKernels* conv_of(DType work) {
+    return work == DType::f32 ? Float() : Rest(work);
+}
+
+// Plain data: nothing is made at first use, when another thread might fork, nor destroyed while threads are running.
+constexpr Level kLevels[] = {
+#if defined(CENOTE_HAS_BASELINE)
+    {"baseline", baseline_kernels(), &conv_of<&conv_baseline::conv_f32, &conv_baseline::conv_rest>,
+     &conv_baseline::fft_kernels, &always},
+#endif
+#if defined(CENOTE_HAS_AVX2)
+    {"avx2", CENOTE_ALL_KERNELS(avx2, 32), &conv_of<&conv_avx2::conv_f32, &conv_avx2::conv_rest>,
+     &conv_avx2::fft_kernels, &has_avx2},
+#endif
+#if defined(CENOTE_HAS_AVX512)
+    {"avx512", avx512_kernels(), &conv_of<&conv_avx512::conv_f32, &conv_avx2::conv_rest>, &conv_avx512::fft_kernels,
+     &has_avx512},
+#endif
+#if defined(CENOTE_HAS_NEON)  // which is the baseline of its architecture
+    {"baseline", CENOTE_ALL_KERNELS(neon, 16), &conv_of<&conv_neon::conv_f32, &conv_neon::conv_rest>,
+     &conv_neon::fft_kernels, &always},
+    {"neon", CENOTE_ALL_KERNELS(neon, 16), &conv_of<&conv_neon::conv_f32, &conv_neon::conv_rest>,
+     &conv_neon::fft_kernels, &always},
+#endif
+};
+
+std::atomic<const Level*> current{nullptr};
+
+}  // namespace
+
+std::span<const Level> levels() { return kLevels; }
+
+const Level& level_in_use() {
+    if (const Level* level = current.load(std::memory_order_relaxed)) return *level;
+    const Level* best = nullptr;
+    for (const Level& level : levels())
+        if (level.supported()) best = &level;
+    current.store(best, std::memory_order_relaxed);
+    return *best;
+}
+
+bool use_level(const std::string& name) {
+    for (const Level& level : levels()) {
+        if (name == level.name && level.supported()) {
+            current.store(&level, std::memory_order_relaxed);
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace cenote
