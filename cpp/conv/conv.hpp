@@ -30,7 +30,7 @@ struct ConvProblem {
 };
 
 void convolve(const ConvProblem& request);
-// The name of the method that it would take (conv_registry.cpp).
+// The name of the method that it would take (registry.cpp).
 const char* conv_method_of(const ConvProblem& request);
 
 // As set_limits() for pooling.

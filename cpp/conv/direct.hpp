@@ -21,7 +21,7 @@ struct Forward {
     int64_t group_range, group_ranges;  // groups per task
     bool to_result;                     // kernels write where the results belong
     bool pack_late;                     // each task packs the weights it needs
-    bool by_taps;                       // one tap after the other, for its real windows: see conv_taps.cpp
+    bool by_taps;                       // one tap after the other, for its real windows: see direct_taps.cpp
     Memory weights, init, copy;         // of the source
 };
 
@@ -46,17 +46,17 @@ static inline int64_t packed_at(const Forward& f, const Block& b, int64_t group,
 // Lanes, blocks and layout of a direct sum. With bundles, what is not finite spreads from group to group.
 void choose_method(Forward& f, bool bundles);
 
-// Small planes of many channels: see conv_taps.cpp. Whether they are summed up tap by tap, with the blocks for that,
+// Small planes of many channels: see direct_taps.cpp. Whether they are summed up tap by tap, with the blocks for that,
 // and the source as tasks need it.
 constexpr int64_t kTapPanels = 2;  // of channels of the result, per task
 bool taps_pay(Forward& f);
 void copy_source(Forward& f, int threads);
 
-// Filters of 3 × 3 taps, or made of such pieces, without a stride, on many channels: see conv_winograd.cpp.
+// Filters of 3 × 3 taps, or made of such pieces, without a stride, on many channels: see winograd.cpp.
 bool winograd_pays(const ConvPlan& p);
 void run_winograd(ConvPlan& plan);
 
-// Long filters, where that costs less: see conv_fft.cpp. False: nothing was done.
+// Long filters, where that costs less: see fft.cpp. False: nothing was done.
 bool run_fft(const ConvPlan& plan);
 // By direct sums.
 void run_directly(const ConvPlan& plan);

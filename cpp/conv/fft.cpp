@@ -1,6 +1,6 @@
-// Convolution and its adjoint with respect to the input by overlap-save, see conv_fft.hpp.
+// Convolution and its adjoint with respect to the input by overlap-save, see fft.hpp.
 //
-// Blocks with results that are not finite are computed again by direct sums, as in conv_winograd.cpp: an infinite cell
+// Blocks with results that are not finite are computed again by direct sums, as in winograd.cpp: an infinite cell
 // is seen by its own windows only.
 
 #include "conv/fft.hpp"

@@ -100,7 +100,7 @@ class Spectra {
 bool choose_fft(const ConvPlan& p, bool filter, FftChoice& choice);
 Fft lay_out_fft(const ConvPlan& p, const FftChoice& choice);
 
-// conv_fft_transform.cpp
+// fft_transform.cpp
 Matrix take_matrix(const Fft& f, Arena* arena);
 static inline Matrix spectrum_at(const Fft& f, double* spectra, int64_t index) {
     double* const at = spectra + index * 2 * f.size;

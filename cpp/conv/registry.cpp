@@ -42,7 +42,7 @@ const ConvMethod kFilter[] = {
     {"direct_filter", &always, &run_filter_directly},
 };
 
-// A direct sum by what its vectors hold (choose_method in conv_forward.cpp).
+// A direct sum by what its vectors hold (choose_method in direct.cpp).
 const char* direct_variant(const ConvPlan& p) {
     Forward f{};
     f.plan = p;

@@ -1,4 +1,4 @@
-// What the tasks of a convolution by Winograd's algorithm share: see conv_winograd.cpp.
+// What the tasks of a convolution by Winograd's algorithm share: see winograd.cpp.
 #pragma once
 
 #include <array>

@@ -174,7 +174,7 @@ static inline bool is_float(double by) { return static_cast<double>(static_cast<
 constexpr int64_t kSingleCells = int64_t{1} << 20;
 
 // Whether smooth maxima and norms are computed in single precision where all cells of a window are moderate
-// (moderate.inl).
+// (fp32_range.inl).
 static inline bool single_will_do(const PoolSchedule& job) {
     if (job.out == DType::f64 || (job.in != DType::f32 && job.in != DType::f16 && job.in != DType::bf16)) return false;
     if (job.window_cells > kSingleCells) return false;
@@ -185,7 +185,7 @@ static inline bool single_will_do(const PoolSchedule& job) {
     return size >= 0.25 && size <= 1e6;
 }
 
-constexpr int64_t kStepRows = 16;  // of a strip that are summed up at a time (walk_sums.inl)
+constexpr int64_t kStepRows = 16;  // of a strip that are summed up at a time (column_strips_sum.inl)
 
 // A thread's working memory. Blocks live until the task ends.
 struct Arena;

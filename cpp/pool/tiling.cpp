@@ -180,7 +180,7 @@ bool choose_strips(PoolSchedule& job, int64_t batch, int threads, int64_t cells)
     const bool norms = is_norm(job);
     const int64_t width = norms ? 4 : size_of(job.work);
     // A maximum holds the last k rows, a sum as many and those of the next step; a norm both, but mostly does without
-    // the maxima (norms_down_strip.inl), and wide strips share less (63×63 of 2048², norm and smooth maximum: 4 to 8
+    // the maxima (column_strips_norm.inl), and wide strips share less (63×63 of 2048², norm and smooth maximum: 4 to 8
     // %).
     const int64_t rows = sums ? down.k + kStepRows : down.k;
     const auto windows_in = [&](int64_t bytes) { return bytes / (rows * width * job.lanes) - (along.k - 1); };

@@ -124,7 +124,7 @@ struct Descent {
     const char *later_cells, *later_out;  // what will be read and written soon: fetched meanwhile
 };
 
-// Parts of windows along a row (doubling.inl) to results.
+// Parts of windows along a row (log_step.inl) to results.
 template <class C, int N>
 CENOTE_ONCE void descend(const Descent<typename C::T>& given, Source<C> from, const Parts& parts, int64_t n) {
     const Descent<typename C::T> down = given;  // which no store can change

@@ -1,5 +1,5 @@
 // Smooth maxima and norms of large windows that overlap, on planes, in single precision: strips that are walked down as
-// walk.inl and walk_sums.inl do. Every cell is raised to its power once.
+// column_strips_max.inl and column_strips_sum.inl do. Every cell is raised to its power once.
 //
 // A smooth maximum is never below the largest cell of its window. The logarithm of a sum of many cells mostly lies
 // above all cells of all windows of a row, and then nothing needs to be held to anything: the largest cells are only

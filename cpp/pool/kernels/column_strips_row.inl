@@ -1,4 +1,4 @@
-// Sums of large windows along a row that is in the nearest cache, in the order of the tree (doubling.inl). First those
+// Sums of large windows along a row that is in the nearest cache, in the order of the tree (log_step.inl). First those
 // of a vector's cells from each cell on, in registers; all larger ones are then whole vectors apart.
 
 constexpr int kSumLevels = 24;  // of sums of twice as many cells each: windows have fewer than 2^24

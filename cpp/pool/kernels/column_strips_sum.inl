@@ -1,5 +1,5 @@
-// Sums of large windows that overlap, on planes: strips that are walked down as walk.inl does, in the order of the
-// tree.
+// Sums of large windows that overlap, on planes: strips that are walked down as column_strips_max.inl does, in the
+// order of the tree.
 //
 // Let Pₘ be the sum of the last m rows, m a power of two: P₂ₘ = Pₘ of m rows ago + Pₘ. A window of k rows is made of
 // the powers of two in k, the largest one first, so that of Pₘ as many rows ago as the smaller ones have together.

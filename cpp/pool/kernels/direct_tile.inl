@@ -5,8 +5,8 @@ template <class C>
 constexpr bool dilates = __is_same(C, Sum<float>) || __is_same(C, MaxReducer<float, true, false>) ||
                          __is_same(C, MaxReducer<float, false, false>);
 
-// rows(Along) for the way in which the windows of a job lie: what can_be_nested() lets through, and no more than that
-// is compiled.
+// rows(Along) for the way in which the windows of a job lie: what accepts_direct() (registry.cpp) lets through, and no
+// more than that is compiled.
 template <class C, class F>
 inline void as_they_lie(const PoolSchedule& job, F rows) {
     const Axis& a = job.axis[job.rank - 1];

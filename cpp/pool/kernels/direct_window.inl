@@ -351,7 +351,7 @@ inline void direct_row(const Line& line, const char* first, const DirectWindow& 
     };
     const int64_t whole = line.whole.end - line.whole.begin;
     if (whole < Lane<typename C::T, kVectorBytes>::count) {
-        // Planes of 14×14 have rows of less than a vector; without argmax many of them go together (tiles.cpp).
+        // Planes of 14×14 have rows of less than a vector; without argmax many of them go together (tiling.cpp).
         if constexpr (kVectorBytes > 16 && k > 0 && A::stride == 2 && is_placed<C> && sizeof(typename C::T) == 4)
             if (whole >= Lane<typename C::T, 16>::count) {
                 row_of_shape<C, S, A, AnyShape, 16>(line, first, window, done);
