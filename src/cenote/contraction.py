@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .elementwise import fit, unfit
+from .elementwise import fit, form_of, unfit
 from .functions import implements, normal_axes, reshape, swapaxes, transpose
 from .graph import Linear, Primitive, Value
 from .tensor import FUNCTIONS, UFUNCS, Tensor, add_method, bind, data_of
@@ -18,7 +18,7 @@ from .tensor import FUNCTIONS, UFUNCS, Tensor, add_method, bind, data_of
 
 def linearize_matmul(wanted: Sequence[bool], a: Value, b: Value) -> tuple[Value, Sequence[Linear | None]]:
     out = np.matmul(a, b)
-    left, right, whole = np.asarray(data_of(a)), np.asarray(data_of(b)), data_of(out)
+    left, right, whole = form_of(a), form_of(b), form_of(out)
     return out, [
         Linear(
             lambda t: fit(np.matmul(t, b), whole.shape, whole.dtype),

@@ -17,7 +17,7 @@ import numpy as np
 from . import primitives
 from .arrays import Array, native
 from .convolving import convolve
-from .elementwise import fit, unfit
+from .elementwise import Form, fit, form_of, unfit
 from .frame import Frame
 from .geometry import Axis, Geometry
 from .graph import Linear, Primitive, Value
@@ -35,7 +35,7 @@ def evaluate(a: Array, b: Array, *bias: Array, frame: Frame, result: str) -> Arr
 
 def linearize(wanted: Sequence[bool], a: Value, b: Value, *bias: Value, frame: Frame, result: str) -> Linears:
     out = bind(CONVOLVE, a, b, *bias, frame=frame, result=result)
-    whole = data_of(out)
+    whole = form_of(out)  # not the array: a value that a derivative holds has to be copied for the user
     first, second = GIVEN[result]
     by = [
         derivative(frame, result, whole, first, a, second, b) if wanted[0] else None,
@@ -44,9 +44,9 @@ def linearize(wanted: Sequence[bool], a: Value, b: Value, *bias: Value, frame: F
     return out, by + [by_bias(whole, offset, frame) if wanted[2] else None for offset in bias]
 
 
-def derivative(frame: Frame, result: str, whole: Array, role: str, value: Value, other: str, held: Value) -> Linear:
+def derivative(frame: Frame, result: str, whole: Form, role: str, value: Value, other: str, held: Value) -> Linear:
     """The derivative of ``result`` by ``role``, where ``other`` is held."""
-    before = data_of(value)
+    before = form_of(value)
 
     def apply(t: Value) -> Value:
         t = fit(t, before.shape, whole.dtype)
@@ -58,7 +58,7 @@ def derivative(frame: Frame, result: str, whole: Array, role: str, value: Value,
     return Linear(apply, transpose)
 
 
-def by_bias(whole: Array, bias: Value, frame: Frame) -> Linear:
+def by_bias(whole: Form, bias: Value, frame: Frame) -> Linear:
     """A bias goes to all cells of its channel."""
     dtype = native(data_of(bias).dtype)
     total = ChannelSum(whole.shape, frame.channel_axis)
