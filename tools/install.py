@@ -38,7 +38,7 @@ def main(levels: str, *settings: str) -> int:
         print()
     if process.wait():
         print("".join(printed))
-        print("The build failed: the compiler's messages are above. GCC 11 or Clang 14, or newer, is needed.")
+        print("The build failed: the compiler's messages are above. GCC 12 or Clang 15, or newer, is needed.")
         return 1
     print(f"  installed after {time.monotonic() - start:.0f} s")
     return 0
