@@ -84,7 +84,7 @@ constexpr Level kLevels[] = {
     {"baseline", baseline_kernels(), &conv_of<&conv_baseline::conv_f32, &conv_baseline::conv_rest>,
      &conv_baseline::fft_kernels, &always},
 #endif
-#if defined(CENOTE_HAS_AVX2)
+#if defined(CENOTE_HAS_AVX2) && !defined(CENOTE_AVX2_PARTIAL)  // else it is there for AVX-512 only
     {"avx2", CENOTE_ALL_KERNELS(avx2, 32), &conv_of<&conv_avx2::conv_f32, &conv_avx2::conv_rest>,
      &conv_avx2::fft_kernels, &has_avx2},
 #endif
