@@ -1,4 +1,5 @@
-"""Run the tests of the core on a build with sanitizers, each SIMD level by itself. The argument is where it is.
+"""Run the tests of the core on a build with sanitizers, each SIMD level by itself. The first argument is where it is,
+others are levels: all by default.
 
 A report ends the run: what was found and where stands above the traceback of the test."""
 
@@ -49,7 +50,7 @@ def main(installed: str) -> int:
     if not pathlib.Path(core).is_relative_to(installed):
         sys.exit(f"{core} is not the build in {installed}")
     files = [str(ROOT / "tests" / f"test_{name}.py") for name in TESTS.split()]
-    for level in levels:
+    for level in sys.argv[2:] or levels:
         start = time.monotonic()
         # Reports go to the process's own stderr, so that stays open.
         command = [*python, "-m", "pytest", "-q", "-x", "--capture=sys", "-p", "no:cacheprovider", *files]
