@@ -72,8 +72,8 @@ def which_kernel(
     Examples
     --------
     >>> import cenote as cn
-    >>> cn.which_kernel("max_pool", (2048, 2048), (31, 31), stride=1)  # doctest: +SKIP
-    'column_strips'
+    >>> cn.which_kernel("max_pool", (2048, 2048), (31, 31), stride=1) in ("column_strips", "separable")
+    True
     """
     if not isinstance(op, str):
         raise BadType(f"op={shown(op)}: the name of a function is needed, not {kind(op)}")
