@@ -22,10 +22,10 @@ CENOTE_INLINE inline void write_bytes(uint8_t* p, W w) {
 }
 
 template <class U>
-CENOTE_ONCE void store_offsets(uint8_t* out, const U* store_of, int64_t n) {
+CENOTE_ONCE void store_offsets(uint8_t* out, const U* pending_argmax, int64_t n) {
     for_lanes_apart<U>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using L = decltype(lane);
-        write_bytes<L>(out + i, load<typename L::V>(store_of + i));
+        write_bytes<L>(out + i, load<typename L::V>(pending_argmax + i));
     });
 }
 
@@ -39,38 +39,38 @@ inline bool indices_stream(const PoolSchedule& job) {
 
 // A vector of indices. No winner is ~0, of which -1 is made.
 template <class U>
-CENOTE_INLINE inline auto some_indices(const U* store_of) {
+CENOTE_INLINE inline auto some_indices(const U* pending_argmax) {
     using Words = typename VecOf<int64_t, kVectorBytes>::type;
     if constexpr (sizeof(U) == 8)
-        return load<Words>(store_of);
+        return load<Words>(pending_argmax);
     else
-        return widened<Words>(reinterpret_cast<const int32_t*>(store_of));
+        return widened<Words>(reinterpret_cast<const int32_t*>(pending_argmax));
 }
 
 constexpr int64_t kLine = 8;  // indices in a line of the cache
 
 template <class U>
-CENOTE_INLINE inline void store_index_line(int64_t* out, const U* store_of) {
+CENOTE_INLINE inline void store_index_line(int64_t* out, const U* pending_argmax) {
     constexpr int some = Lane<int64_t, kVectorBytes>::count;
     each<kLine / some>(
-        0, [&](int64_t k) CENOTE_INLINE { store_streaming(out + k * some, some_indices(store_of + k * some)); });
+        0, [&](int64_t k) CENOTE_INLINE { store_streaming(out + k * some, some_indices(pending_argmax + k * some)); });
 }
 
 template <class U>
-CENOTE_ONCE void store_indices(int64_t* out, const U* store_of, int64_t n, bool streaming) {
+CENOTE_ONCE void store_indices(int64_t* out, const U* pending_argmax, int64_t n, bool streaming) {
     constexpr int64_t some = Lane<int64_t, kVectorBytes>::count;
     const auto one = [&](int64_t i) {
         if constexpr (sizeof(U) == 8)
-            out[i] = static_cast<int64_t>(store_of[i]);
+            out[i] = static_cast<int64_t>(pending_argmax[i]);
         else
-            out[i] = static_cast<int32_t>(store_of[i]);
+            out[i] = static_cast<int32_t>(pending_argmax[i]);
     };
     int64_t i = 0;
     if (streaming) {
         for (; i < n && reinterpret_cast<uintptr_t>(out + i) % 64; ++i) one(i);
-        for (; i + kLine <= n; i += kLine) store_index_line(out + i, store_of + i);
+        for (; i + kLine <= n; i += kLine) store_index_line(out + i, pending_argmax + i);
     }
-    for (; i + some <= n; i += some) store(out + i, some_indices(store_of + i));
+    for (; i + some <= n; i += some) store(out + i, some_indices(pending_argmax + i));
     for (; i < n; ++i) one(i);
 }
 
@@ -101,21 +101,21 @@ struct ArgmaxStore {
         ++line;
     }
     void flush(const PoolSchedule& job, int64_t y, int64_t n, int64_t count, int64_t step) const {
-        const U* store_of = rows;
+        const U* pending_argmax = rows;
         if (step == n) {
             n *= count;
             count = 1;
         }
-        for (int64_t r = 0; r < count; ++r, y += step, store_of += n) {
+        for (int64_t r = 0; r < count; ++r, y += step, pending_argmax += n) {
             int64_t* out = static_cast<int64_t*>(job.argmax) + y;
             if (job.argmax_format != ArgmaxFormat::index) {
-                store_offsets(static_cast<uint8_t*>(job.argmax) + y, store_of, n);
+                store_offsets(static_cast<uint8_t*>(job.argmax) + y, pending_argmax, n);
             } else if (line > 0) {
                 const int64_t done = head + line * kLine;
-                store_indices(out, store_of, head, false);
-                store_indices(out + done, store_of + done, n - done, streaming);
+                store_indices(out, pending_argmax, head, false);
+                store_indices(out + done, pending_argmax + done, n - done, streaming);
             } else {
-                store_indices(out, store_of, n, streaming);
+                store_indices(out, pending_argmax, n, streaming);
             }
         }
     }

@@ -153,7 +153,7 @@ struct StripDivision {
     }
 
     // Whether row j is divided by one number of type R: on the way out.
-    bool at_once(int64_t j, double& by_what) const {
+    bool has_one_divisor(int64_t j, double& by_what) const {
         const bool average = job->epilogue == Epilogue::average;
         by_what = !average ? 1 : divides ? static_cast<double>(counts.counted[0][j]) * by.largest : job->divisor;
         return (!divides || even) && divides_in<R>(by_what);
@@ -197,15 +197,15 @@ void sum_strip(const PoolSchedule& job, int64_t task, Arena* arena) {
                 const Later later{rows.at(from + kStepRows + r), results.at(j + 1)};
                 if constexpr (same && Limits<R>::has_nan) {
                     double by;
-                    const bool at_once = divisors.at_once(j, by);
+                    const bool has_one_divisor = divisors.has_one_divisor(j, by);
                     const Division<R> divide = division<R>(by);
-                    if (!at_once)
+                    if (!has_one_divisor)
                         along.row(totals, to, later, [](auto v) CENOTE_INLINE { return v; });
                     else if (by == 1)
                         along.row(totals, to, later, [](auto v) CENOTE_INLINE { return quiet<R>(v); });
                     else
                         along.row(totals, to, later, [divide](auto v) CENOTE_INLINE { return divide(v); });
-                    if (!at_once) divisors.finish(j, to);
+                    if (!has_one_divisor) divisors.finish(j, to);
                 } else {
                     T* joined = line;
                     if constexpr (same) joined = to;

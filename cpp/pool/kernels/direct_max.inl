@@ -63,8 +63,8 @@ void argmax_direct(const PoolSchedule& job, int64_t task, Arena* arena) {
     for (int q = 0; q < job.rank; ++q) weights.of[q] = flat ? job.axis[q].d * job.plane[q] : job.weight[q];
     const int64_t n = line_of(job, b, weights).n, step = rows_are_lanes(job) ? 0 : job.axis[last].s * job.plane[last];
     const int64_t row_step = depth ? job.axis[depth - 1].s * job.plane[depth - 1] : 0;
-    ArgmaxStore<U> store_of{flat ? take<U>(arena, most(kArgmaxRows, n)) : nullptr, flat && indices_stream(job), nullptr,
-                            0, 0};
+    ArgmaxStore<U> pending_argmax{flat ? take<U>(arena, most(kArgmaxRows, n)) : nullptr, flat && indices_stream(job),
+                                  nullptr, 0, 0};
     as_they_lie<C>(job, [&]<class A>(A) {
         const Line line = with_ends<C, S, A>(line_of(job, b, weights));
         const bool cut = line.whole.begin > 0 || line.whole.end < n;
@@ -79,7 +79,7 @@ void argmax_direct(const PoolSchedule& job, int64_t task, Arena* arena) {
                 int64_t base = A::k ? first_cell(*line.axis, line.j0) * job.plane[last] : 0;
                 for (int q = 0; q < depth; ++q) base += first_cell(job.axis[q], j[q]) * job.plane[q];
                 // Windows that are cut along the row come after the others.
-                if (flat) store_of.begin_rows(job, y, n, cut ? 0 : apart);
+                if (flat) pending_argmax.begin_rows(job, y, n, cut ? 0 : apart);
                 direct_row<C, S, A>(
                     line, first, window, [&](auto lane, int64_t i, auto joined, int64_t r) CENOTE_INLINE {
                         using L = decltype(lane);
@@ -92,16 +92,16 @@ void argmax_direct(const PoolSchedule& job, int64_t task, Arena* arena) {
                             if (none) argmax[at] = nobody;
                         } else {
                             const U own = static_cast<U>(base + i * step + r * row_step);
-                            U* here = store_of.rows + r * n + i;
+                            U* here = pending_argmax.rows + r * n + i;
                             if constexpr (L::count == 1) {
                                 *here = none ? static_cast<U>(~U{0}) : static_cast<U>(joined.w + own);
                             } else {
                                 store(here, W(joined.w + (counting<W>() * static_cast<U>(step) + own)));
-                                if (store_of.lines) store_of.flush_some(r * n);
+                                if (pending_argmax.lines) pending_argmax.flush_some(r * n);
                             }
                         }
                     });
-                if (flat) store_of.flush(job, y, n, window.rows, apart);
+                if (flat) pending_argmax.flush(job, y, n, window.rows, apart);
             },
             [&](const int64_t*, int64_t y) {
                 for (int64_t i = 0; i < n; ++i) {
@@ -110,6 +110,6 @@ void argmax_direct(const PoolSchedule& job, int64_t task, Arena* arena) {
                 }
             });
     });
-    if (store_of.streaming || job.streaming) fence_stores();
+    if (pending_argmax.streaming || job.streaming) fence_stores();
     static_assert(sizeof(U) >= 4, "distances in the flat index need room");
 }

@@ -40,7 +40,7 @@ struct LineBuffer {
     const U* along;
     const Cut<U>* cuts;
     int64_t cut, told_step;  // elements that are cut; from one row of argmax to the next
-    ArgmaxStore<U> store_of;
+    ArgmaxStore<U> pending_argmax;
 };
 
 // Padding is laid out as cells that are no larger than any other. Where that is the result, all cells are, and the
@@ -77,8 +77,8 @@ CENOTE_ONCE void line_buffer_rows(N& given, LineBuffer<N>& state, const char* x,
     };
     int64_t place = slide.place;
     U from_row = slide.row, own = slide.own;
-    ArgmaxStore<U> store_of = slide.store_of;
-    U* argmax = store_of.rows;
+    ArgmaxStore<U> pending_argmax = slide.pending_argmax;
+    U* argmax = pending_argmax.rows;
     if (laid) lay(0, x);
     for (int64_t r = 0; r < count; ++r, x += slide.x_step, y += slide.y_step) {
         const char* from = x;
@@ -135,7 +135,7 @@ CENOTE_ONCE void line_buffer_rows(N& given, LineBuffer<N>& state, const char* x,
                 if constexpr (N::omit)  // all cells are NaN that are left out
                     winner = all.v == all.v ? winner : splat<W>(static_cast<U>(~U{0}));
                 store(argmax + at, winner);
-                if (store_of.lines) store_of.flush_some(r * n);
+                if (pending_argmax.lines) pending_argmax.flush_some(r * n);
             }
         }
         for (int64_t i = n; i < cells; i += wide) look.at(load<V>(from + least(i, cells - wide) * size));  // the others
@@ -149,7 +149,7 @@ CENOTE_ONCE void line_buffer_rows(N& given, LineBuffer<N>& state, const char* x,
         argmax += slide.told_step;
     }
     state.place = place;
-    state.store_of.line = store_of.line;
+    state.pending_argmax.line = pending_argmax.line;
     look.keep(given);
 }
 
@@ -199,7 +199,7 @@ void line_buffer_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
     if constexpr (N::placed) {
         most_rows = most(kArgmaxRows / n, 1);
         slide.held_argmax = take<U>(arena, places * slide.room);
-        slide.store_of = {take<U>(arena, least(most_rows, rows) * n), indices_stream(job), nullptr, 0, 0};
+        slide.pending_argmax = {take<U>(arena, least(most_rows, rows) * n), indices_stream(job), nullptr, 0, 0};
         slide.tap = static_cast<U>(flat ? a.d * job.plane[last] : job.weight[last]);
         slide.told_step = n;
         slide.own_step = flat ? U{0} : static_cast<U>(job.weight[0]);
@@ -232,7 +232,7 @@ void line_buffer_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
             slide.own = static_cast<U>(static_cast<U>(i) * slide.own_step);
             slide.row = static_cast<U>(flat ? top * job.plane[0] : (i + taps.begin) * job.weight[0]);
             slide.row_step = static_cast<U>(flat ? (in_line ? 1 : up.d) * job.plane[0] : job.weight[0]);
-            slide.store_of.begin_rows(job, at, n, y_stride);
+            slide.pending_argmax.begin_rows(job, at, n, y_stride);
         }
         if (count > 0) {
             x += first * job.x_stride[last];
@@ -244,7 +244,7 @@ void line_buffer_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
                 LineBuffer<N> only_held = slide;
                 only_held.y_step = only_held.told_step = 0;
                 only_held.streaming = false;
-                only_held.store_of.lines = nullptr;
+                only_held.pending_argmax.lines = nullptr;
                 way[0](numbers, only_held, x, unused, n, before);
                 slide.place = before;
             }
@@ -253,12 +253,12 @@ void line_buffer_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
         } else {
             for (int64_t e = 0; e < n; ++e) {
                 store(reinterpret_cast<T*>(y) + e, numbers.none());
-                if constexpr (N::placed) slide.store_of.rows[e] = static_cast<U>(~U{0});
+                if constexpr (N::placed) slide.pending_argmax.rows[e] = static_cast<U>(~U{0});
             }
         }
-        if constexpr (N::placed) slide.store_of.flush(job, at, n, next - i, y_stride);
+        if constexpr (N::placed) slide.pending_argmax.flush(job, at, n, next - i, y_stride);
     }
-    if (slide.store_of.streaming || slide.streaming) fence_stores();
+    if (slide.pending_argmax.streaming || slide.streaming) fence_stores();
     if (!numbers.wild()) return;
     if constexpr (__is_same(N, Halves)) line_buffer_tile<WildHalves>(job, task, arena);
 }
