@@ -87,6 +87,8 @@ def serve(folder: str | None) -> None:
         answer: Any = None
         if command == "version":
             answer = {"file": cn.__file__, "level": cn._core.level()}
+        elif command == "rows":
+            answer = [row.key for row in known.values() if row.section not in NOT_TIMED]
         elif command == "load":
             run = None
             case = known[words[0]].case
@@ -147,14 +149,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--bound", type=float, default=1.05, help="list rows above this ratio (1.05)")
     parser.add_argument("--json", metavar="PATH", type=Path, help="write the times there")
     given = parser.parse_args(arguments)
-    from rows import rows
-
-    keys = [row.key for row in rows() if row.section not in NOT_TIMED and re.search(given.only, row.key)]
     with contextlib.ExitStack() as stack:
         old, new = Install(given.old), Install(given.new)
         stack.callback(old.close)
         stack.callback(new.close)
         print(f"old: {old.version['file']}, {old.version['level']}\nnew: {new.version['file']}, {new.version['level']}")
+        keys = [key for key in new.ask("rows") if re.search(given.only, key)]
         times = compare(old, new, keys, given.rounds)
     print("\n".join(summary(times, given.bound)))
     if given.json:
