@@ -1,5 +1,23 @@
-// exp and log in double precision, for vectors and single elements alike, without fused multiply-add: the
-// same bits on every level.
+// exp and log in double precision, for vectors and single elements alike. Smooth maxima and norms need not have the
+// same bits on every level, so that products and sums are fused where the level can: in vectors and single elements
+// alike.
+
+template <class V>
+CENOTE_INLINE inline V fused(V a, V b, V c) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) return (V)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#endif
+#if defined(__FMA__)
+    if constexpr (sizeof(V) == 32) return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+    if constexpr (sizeof(V) == 16) return (V)_mm_fmadd_pd((__m128d)a, (__m128d)b, (__m128d)c);
+    if constexpr (!IsVector<V>::value) return __builtin_fma(a, b, c);
+#endif
+    return a * b + c;
+}
+template <class V>
+CENOTE_INLINE inline V line(V x, double slope, double start) {
+    return fused(x, splat<V>(slope), splat<V>(start));
+}
 
 // 2^w for whole w <= 0; 0 below the normal range.
 template <class V>
@@ -23,25 +41,27 @@ inline V round_to_whole(V v) {  // for |v| < 2^51
     return (v + 6755399441055744.0) - 6755399441055744.0;
 }
 
+// exp(r) for |r| <= ln(2)/2: its series up to r^13/13!.
+template <class V>
+CENOTE_INLINE inline V exp_near_zero(V r) {
+    const V r2 = r * r, r4 = r2 * r2;
+    const V a = fused(line(r, 1.0 / 120, 1.0 / 24), r2, line(r, 1.0 / 6, 0.5));
+    const V b = fused(line(r, 1.0 / 362880, 1.0 / 40320), r2, line(r, 1.0 / 5040, 1.0 / 720));
+    const V c = fused(line(r, 1.0 / 6227020800, 1.0 / 479001600), r2, line(r, 1.0 / 39916800, 1.0 / 3628800));
+    return fused(r2, fused(r4, fused(r4, c, b), a), r) + 1.0;
+}
+
+// t - e·ln 2, by ln 2 in two parts, the first with 32 significant bits: e times it is exact.
+template <class V>
+CENOTE_INLINE inline V less_twos(V t, V e) {
+    return fused(e, splat<V>(-1.90821492927058770002e-10), fused(e, splat<V>(-6.93147180369123816490e-01), t));
+}
+
 // exp(t) = f·2^e for |t| <= 2^20.
 template <class V>
 inline void exp_parts(V t, V& f, V& e) {
     e = round_to_whole(V(t * 1.4426950408889634074));
-    // ln 2 in two parts, the first with 32 significant bits: e times it is exact.
-    const V r = (t - e * 6.93147180369123816490e-01) - e * 1.90821492927058770002e-10;
-    V p = splat<V>(1.6059043836821614599e-10);  // 1/13!, and so on down
-    p = p * r + 2.0876756987868098979e-09;
-    p = p * r + 2.5052108385441718775e-08;
-    p = p * r + 2.7557319223985890653e-07;
-    p = p * r + 2.7557319223985892511e-06;
-    p = p * r + 2.4801587301587301566e-05;
-    p = p * r + 1.9841269841269841253e-04;
-    p = p * r + 1.3888888888888889419e-03;
-    p = p * r + 8.3333333333333332177e-03;
-    p = p * r + 4.1666666666666664354e-02;
-    p = p * r + 1.6666666666666665741e-01;
-    p = p * r + 0.5;
-    f = ((p * r) * r + r) + 1.0;
+    f = exp_near_zero(less_twos(t, e));
 }
 
 // f·2^e, both in range: |e| <= 1000.
@@ -81,21 +101,13 @@ inline void split(V v, V& m, V& e) {
 // log(m) for m in [sqrt(1/2), sqrt(2)).
 template <class V>
 inline V log_mantissa(V m) {
-    const V s = (m - 1.0) / (m + 1.0);
-    const V z = s * s;
-    V p = splat<V>(1.0 / 23);
-    p = p * z + 1.0 / 21;
-    p = p * z + 1.0 / 19;
-    p = p * z + 1.0 / 17;
-    p = p * z + 1.0 / 15;
-    p = p * z + 1.0 / 13;
-    p = p * z + 1.0 / 11;
-    p = p * z + 1.0 / 9;
-    p = p * z + 1.0 / 7;
-    p = p * z + 1.0 / 5;
-    p = p * z + 1.0 / 3;
+    const V s = (m - 1.0) / (m + 1.0), z = s * s, z2 = z * z, z4 = z2 * z2;
+    const V a = fused(line(z, 1.0 / 9, 1.0 / 7), z2, line(z, 1.0 / 5, 1.0 / 3));
+    const V b = fused(line(z, 1.0 / 17, 1.0 / 15), z2, line(z, 1.0 / 13, 1.0 / 11));
+    const V c = fused(z2, splat<V>(1.0 / 23), line(z, 1.0 / 21, 1.0 / 19));
+    const V p = fused(z4, fused(z4, c, b), a);
     // s·(2 + 2/3 z + …), the small part added last
-    return s * 2.0 + s * (z * (p * 2.0));
+    return fused(s, V(z * (p * 2.0)), V(s * 2.0));
 }
 
 // log(f·2^e) for a positive normal f.
@@ -104,12 +116,10 @@ inline V log_parts(V f, V e) {
     V m, q;
     split(f, m, q);
     const V whole = q + e;
-    return whole * 6.93147180369123816490e-01 + (log_mantissa(m) + whole * 1.90821492927058770002e-10);
+    return whole * 6.93147180369123816490e-01 + fused(whole, splat<V>(1.90821492927058770002e-10), log_mantissa(m));
 }
 
 // --------------------------------------------------------------------------------------- in single precision
-//
-// Smooth maxima and norms need not have the same bits on every level, so that products and sums may be fused.
 
 template <class V>
 inline V multiply_add(V a, V b, V c) {
@@ -122,6 +132,23 @@ inline V multiply_add(V a, V b, V c) {
     if constexpr (!IsVector<V>::value) return __builtin_fmaf(a, b, c);
 #endif
     return a * b + c;
+}
+
+// The square root of doubles that are not negative.
+template <class V>
+CENOTE_INLINE inline V double_root(V v) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) return (V)_mm512_sqrt_pd((__m512d)v);
+#endif
+#if defined(__AVX__)
+    if constexpr (sizeof(V) == 32) return (V)_mm256_sqrt_pd((__m256d)v);
+#endif
+    if constexpr (IsVector<V>::value) {
+        for (int k = 0; k < static_cast<int>(sizeof(V) / 8); ++k) v[k] = __builtin_sqrt(v[k]);
+        return v;
+    } else {
+        return __builtin_sqrt(v);
+    }
 }
 
 // The square root of floats that are not negative.

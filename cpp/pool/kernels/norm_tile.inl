@@ -27,8 +27,13 @@ inline void in_double(const PoolSchedule& job, const PoolTile& b, Arena* arena, 
     double* row = take<double>(arena, b.count[job.rank - 1] * b.lanes);
     const auto finish = [&](const View& totals, int64_t offset, int64_t y, int64_t n) {
         const auto* exponents = reinterpret_cast<const double*>(totals.base.w);
-        copy_row(row, reinterpret_cast<const double*>(totals.base.v) + offset, n);
-        finish_wide(job, row, exponents ? exponents + offset : nullptr, n);
+        const double* found = reinterpret_cast<const double*>(totals.base.v) + offset;
+        if (exponents) {
+            copy_row(row, found, n);
+            finish_wide(job, row, exponents + offset, n);
+        } else {
+            finish_plain(job, row, found, n);
+        }
         if (bound && minimum)
             for (int64_t i = 0; i < n; ++i) row[i] = row[i] > bound[offset + i] ? bound[offset + i] : row[i];
         else if (bound)
@@ -57,8 +62,16 @@ inline void in_double(const PoolSchedule& job, const PoolTile& b, Arena* arena, 
 
 inline void norm_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
     const PoolTile b = locate(job, task);
-    const auto store_doubles = [&](const double* row, int64_t, int64_t y, int64_t n) {
-        store_row(job.out, job.y + y * size_of(job.out), row, n);
+    const auto write = [&](const auto* row, int64_t y, int64_t n) {
+        char* to = job.y + y * size_of(job.out);
+        if (job.convert != Conversion::none) return convert_row(job.out, to, row, n, false);
+        store_row(job.out, to, row, n);
+    };
+    // Results of float32 and less are those numbers before they are anything else, whatever they were computed in.
+    const bool single = job.convert != Conversion::none && !is_integer(job.in) && job.in != DType::f64;
+    const auto store_doubles = [&](double* row, int64_t, int64_t y, int64_t n) {
+        for (int64_t i = 0; i < n && single; ++i) row[i] = static_cast<float>(row[i]);
+        write(row, y, n);
     };
     if (!single_will_do(job)) return in_double(job, b, arena, store_doubles);
     const Single s = in_single(job, b, arena);
@@ -71,7 +84,7 @@ inline void norm_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
     if (!s.wild) {
         for_result_rows(job, b, s.totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
             finish(offset, n);
-            store_row(job.out, job.y + y * size_of(job.out), row, n);
+            write(row, y, n);
         });
         return;
     }

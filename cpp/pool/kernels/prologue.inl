@@ -65,14 +65,32 @@ inline void power_any(double x, double p, double& v, double& w) {
     }
 }
 
-// Rows of t = βx, or of x for a power: whether every term is a moderate double.
+// Whether all of a row are in range: in_range(v) as a mask.
+template <class F>
+inline bool all_in_range(const double* row, int64_t n, F in_range) {
+    using Wide = typename Lane<double, kVectorBytes>::V;
+    Wide found{};
+    double alone = 0;
+    for_lanes<double>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        using V = typename decltype(lane)::V;
+        const V out = in_range(load<V>(row + i)) ? V{} : splat<V>(1.0);
+        if constexpr (sizeof(V) == sizeof(Wide))
+            found += out;
+        else if constexpr (IsVector<V>::value)
+            alone += out[0] + out[1];
+        else
+            alone += out;
+    });
+    for (int k = 0; k < Lane<double, kVectorBytes>::count; ++k) alone += found[k];
+    return alone == 0;
+}
+
+// Rows of x: whether every term of a smooth maximum, or of a norm, is a moderate double.
 inline bool moderate_exponents(const double* row, int64_t n, double beta) {
-    bool all = true;
-    for (int64_t i = 0; i < n; ++i) {
-        const double t = row[i] * beta;
-        all &= t >= -kModerate && t <= kModerate;
-    }
-    return all;
+    return all_in_range(row, n, [&](auto x) CENOTE_INLINE {
+        const auto t = x * beta;
+        return (t >= -kModerate) & (t <= kModerate);
+    });
 }
 
 inline bool moderate_powers(const double* row, int64_t n, double p) {
@@ -80,12 +98,10 @@ inline bool moderate_powers(const double* row, int64_t n, double p) {
     double m = bound < 600.0 ? bound : 600.0, f, e;
     exp_parts(m, f, e);
     const double most_allowed = scale(f, e), least_allowed = 1.0 / most_allowed;
-    bool all = true;
-    for (int64_t i = 0; i < n; ++i) {
-        const double x = row[i] < 0 ? -row[i] : row[i];
-        all &= x == 0.0 || (x >= least_allowed && x <= most_allowed);
-    }
-    return all;
+    return all_in_range(row, n, [&](auto x) CENOTE_INLINE {
+        return (x == 0.0) | ((x >= least_allowed) & (x <= most_allowed)) |
+               ((x >= -most_allowed) & (x <= -least_allowed));
+    });
 }
 
 // x → exp(βx), moderate.
@@ -173,29 +189,25 @@ inline double root_total(double v, double w, double p) {
     return from_base_16(root, exponent);
 }
 
-// Totals to results: log(v·16^w)/β or (v·16^w)^(1/p). w is null for plain totals.
+// Totals to results: log(v·16^w)/β or (v·16^w)^(1/p).
 inline void finish_wide(const PoolSchedule& job, double* v, const double* w, int64_t n) {
-    if (job.epilogue == Epilogue::logarithm) {
-        if (!w) {
-            for_lanes<double>(n, [&](auto lane, int64_t i) {
-                using V = typename decltype(lane)::V;
-                const V total = load<V>(v + i);
-                const V safe = total > 0.0 ? total : splat<V>(1.0);
-                const V result = log_parts(safe, V{}) / job.beta;
-                store(v + i, total > 0.0 ? result : splat<V>(-__builtin_inf() / job.beta));
-            });
-            return;
-        }
-        for (int64_t i = 0; i < n; ++i) v[i] = log_total(v[i], w[i]) / job.beta;
-    } else if (w || job.power == 1.0 || job.power == 2.0) {
-        for (int64_t i = 0; i < n; ++i) v[i] = root_total(v[i], w ? w[i] : 0.0, job.power);
-    } else {
-        for_lanes<double>(n, [&](auto lane, int64_t i) {  // the same for plain totals, which are moderate or zero
-            using V = typename decltype(lane)::V;
-            const V total = load<V>(v + i), safe = total > 0.0 ? total : splat<V>(1.0);
-            V f, e;
-            exp_parts(V(log_parts(safe, V{}) / job.power), f, e);
-            store(v + i, total > 0.0 ? scale(f, e) : total);
-        });
-    }
+    const bool logarithm = job.epilogue == Epilogue::logarithm;
+    for (int64_t i = 0; i < n; ++i)
+        v[i] = logarithm ? log_total(v[i], w[i]) / job.beta : root_total(v[i], w[i], job.power);
+}
+
+// The same of plain totals, which are moderate or 0.
+inline void finish_plain(const PoolSchedule& job, double* row, const double* totals, int64_t n) {
+    const bool logarithm = job.epilogue == Epilogue::logarithm;
+    if (!logarithm && job.power == 1.0) return copy_row(row, totals, n);
+    for_lanes<double>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        using V = typename decltype(lane)::V;
+        const V total = load<V>(totals + i);
+        if (!logarithm && job.power == 2.0) return store(row + i, double_root(total));
+        const V safe = total > 0.0 ? total : splat<V>(1.0), log = log_parts(safe, V{});
+        if (logarithm) return store(row + i, total > 0.0 ? log / job.beta : splat<V>(-__builtin_inf() / job.beta));
+        V f, e;
+        exp_parts(V(log / job.power), f, e);
+        store(row + i, total > 0.0 ? scale(f, e) : total);
+    });
 }

@@ -1,6 +1,8 @@
-// Smooth maxima and norms, pass by pass.
+// Smooth maxima and norms, pass by pass, and their derivatives.
 
 #include "pool/units/unit.inl"
+#include "pool/weighted.hpp"
+#include "runtime/parallel.hpp"
 
 namespace cenote::CENOTE_LEVEL {
 
@@ -38,9 +40,23 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "pool/kernels/norm_tile.inl"
 
+#include "simd/exp_pow.inl"
+
+#include "pool/kernels/weights.inl"
+
+#include "pool/kernels/weighted_rows.inl"
+
+#include "pool/kernels/weighted_shifted.inl"
+
+#include "pool/kernels/weighted_tile.inl"
+
 }  // namespace
 
 void separable_norm_tile(const PoolSchedule& job, int64_t task, Arena* arena) { norm_tile(job, task, arena); }
+
+void weighted_sum(const WeightedJob& job, int64_t task, Arena* arena) { weighted_sum_tile(job, task, arena); }
+void weighted_windows(const WeightedJob& job, int64_t task, Arena* arena) { weighted_windows_tile(job, task, arena); }
+void weighted_elements(const WeightedJob& job, int64_t task, Arena* arena) { weighted_elements_tile(job, task, arena); }
 
 TaskFn separable_norm(const PoolSchedule&) { return &separable_norm_tile; }
 

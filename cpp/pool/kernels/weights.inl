@@ -1,0 +1,130 @@
+// The factors that a weight is the product of (weighted.hpp), and its shifted form, vector by vector.
+
+using Doubles = Lane<double, kVectorBytes>::V;
+using DoubleBits = Beside<Doubles, uint64_t>::type;
+using DoubleMask = decltype(Doubles{} < Doubles{});
+constexpr int64_t kDoubles = Lane<double, kVectorBytes>::count;
+
+// Plain factors have |βx|, or |log x| times the largest power, of at most this; and a norm's factor that comes from the
+// number of elements a logarithm of at most that.
+constexpr double kPlainExponent = 300.0, kPlainLog = 200.0, kPlainCount = 100.0;
+// Operands whose products with plain factors neither overflow nor lose bits.
+constexpr double kLeastPlain = 1e-150, kMostPlain = 1e150;
+
+struct Factors {
+    Weights of;
+    bool ones;           // q == 0 and not odd: all weights are 1
+    double least, most;  // |x| of plain factors; none at all if least > most
+    Power term, element, window;
+    double pad;      // exp(β·pad_value)
+    bool plain_pad;  // … is a plain factor
+};
+
+CENOTE_INLINE inline Doubles of_all(double v) { return splat<Doubles>(v); }
+CENOTE_INLINE inline Doubles magnitude(Doubles x) { return (Doubles)((DoubleBits)x & ~uint64_t{0} >> 1); }
+CENOTE_INLINE inline Doubles with_sign_of(Doubles x, Doubles size) {
+    return (Doubles)(((DoubleBits)x & uint64_t{1} << 63) | (DoubleBits)size);
+}
+inline double larger(double a, double b) { return a > b ? a : b; }
+
+inline Factors factors_of(const WeightedJob& job) {
+    const Weights& w = job.weights;
+    Factors f{};
+    f.of = w;
+    f.plain_pad = true;
+    if (w.exponential) {
+        if (!w.pads) return f;
+        const Doubles by = of_all(w.beta), v = of_all(w.pad_value), t = by * v;
+        f.plain_pad = t[0] >= -kPlainExponent && t[0] <= kPlainExponent;
+        if (f.plain_pad) f.pad = exp_of<false>(t, product_error(by, v, t))[0];
+        return f;
+    }
+    f.ones = w.q == 0.0 && !w.odd;
+    f.term = power_for(w.p, 0.0);
+    f.element = power_for(w.q, 0.0);
+    const Doubles ratio = of_all(-w.q / w.p), p = of_all(w.p), product = ratio * p;
+    const double lost = (-w.q - product[0]) - product_error(ratio, p, product)[0];  // by rounding the ratio, times p
+    f.window = power_for(ratio[0], lost / w.p);
+    const double size = larger(w.q < 0 ? -w.q : w.q, 1.0);
+    f.most = exp_of<false>(of_all(kPlainLog / larger(w.p, size)), Doubles{})[0];
+    f.least = 1.0 / f.most;
+    double bits = 0;  // of the number of elements
+    for (int64_t cells = job.windows.window_cells; cells > 0; cells >>= 1) ++bits;
+    if (size / w.p * bits * 0.7 > kPlainCount) f.least = __builtin_inf();
+    return f;
+}
+
+CENOTE_INLINE inline DoubleMask out_of_range(Doubles t) {
+    const Doubles size = magnitude(t);
+    return (size > kMostPlain) | ((size < kLeastPlain) & (size != 0.0));
+}
+
+// exp(βx), 0 where that is no plain factor.
+CENOTE_INLINE inline Doubles plain_exponential(const Factors& f, Doubles x, DoubleMask& plain) {
+    const Doubles by = of_all(f.of.beta), t = x * by;
+    plain = (t >= -kPlainExponent) & (t <= kPlainExponent);
+    return plain ? exp_of<false>(plain ? t : Doubles{}, plain ? product_error(by, x, t) : Doubles{}) : Doubles{};
+}
+
+// |x|^p and s(x)·|x|^q, 0 where they are no plain factors. Either may be null.
+CENOTE_INLINE inline void plain_powers(const Factors& f, Doubles x, Doubles* term, Doubles* weight, DoubleMask& plain) {
+    const Doubles size = magnitude(x);
+    const DoubleMask zero = size == 0.0, used = (size >= f.least) & (size <= f.most);
+    plain = f.least <= f.most ? used | zero : used;
+    const Doubles safe = used ? size : of_all(1.0);
+    if (term) *term = used ? raise(safe, f.term) : Doubles{};
+    if (!weight) return;
+    const Doubles power = raise(safe, f.element);
+    if (f.ones)
+        *weight = plain ? of_all(1.0) : Doubles{};
+    else
+        *weight = used ? (f.of.odd ? with_sign_of(x, power) : power) : Doubles{};
+}
+
+// A window's operand by what its elements' factors are multiplied with: v/D, or v·y^-q for the sum y^p = D.
+CENOTE_INLINE inline Doubles normalized(const Factors& f, Doubles v, Doubles total) {
+    const DoubleMask none = total == 0.0;
+    const Doubles safe = none ? of_all(1.0) : total;
+    if (f.of.exponential) return none ? Doubles{} : v / safe;
+    if (f.ones) return v;
+    return none ? Doubles{} : v * raise(safe, f.window);
+}
+
+// ------------------------------------------------------------------------------------------ the shifted form
+
+// The weight of x in a window but for its rest: exp(β(x - pivot)), or s·(|x|/pivot)^q.
+CENOTE_INLINE inline Doubles shifted_weight(const Factors& f, Doubles x, Doubles pivot) {
+    const Doubles infinity = of_all(__builtin_inf());
+    if (f.of.exponential) {
+        const DoubleMask infinite = magnitude(pivot) == infinity;
+        const Doubles by = of_all(f.of.beta), apart = infinite ? Doubles{} : x - pivot, t = by * apart;
+        return infinite ? (x == pivot ? of_all(1.0) : Doubles{}) : exp_clamped(t, Doubles{});
+    }
+    const Doubles size = magnitude(x);
+    Doubles v;
+    if (f.of.q == 0.0) {
+        v = of_all(1.0);
+    } else {
+        const DoubleMask used = (size > 0.0) & (size < infinity) & (pivot > 0.0) & (pivot < infinity);
+        Doubles whole, rest, of_pivot, of_pivot_rest;
+        log_of(used ? size : of_all(1.0), whole, rest);
+        log_of(used ? pivot : of_all(1.0), of_pivot, of_pivot_rest);
+        v = power_of_log<true>(Doubles(whole - of_pivot), Doubles(rest - of_pivot_rest), f.of.q, 0.0);
+        const Doubles finite = of_all(f.of.q > 0.0 ? 0.0 : __builtin_inf());
+        v = pivot == infinity ? (size == infinity ? of_all(__builtin_nan("")) : finite) : v;
+    }
+    if (f.ones) return v;
+    v = f.of.odd ? with_sign_of(x, v) : v;
+    return size == 0.0 ? Doubles{} : v;
+}
+
+// A term of a window's sum, at most 1: exp(β(x - pivot)), or (|x|/pivot)^p, of a finite pivot that is not 0.
+CENOTE_INLINE inline Doubles shifted_term(const Factors& f, Doubles x, Doubles pivot) {
+    if (f.of.exponential) return exp_clamped(Doubles(of_all(f.of.beta) * (x - pivot)), Doubles{});
+    const Doubles size = magnitude(x);
+    Doubles whole, rest, of_pivot, of_pivot_rest;
+    log_of(size > 0.0 ? size : of_all(1.0), whole, rest);
+    log_of(pivot, of_pivot, of_pivot_rest);
+    const Doubles v = power_of_log<true>(Doubles(whole - of_pivot), Doubles(rest - of_pivot_rest), f.of.p, 0.0);
+    return size > 0.0 ? v : Doubles{};
+}
