@@ -24,6 +24,7 @@ LIBRARIES = {
     "jax": "JAX",
     "onnxruntime": "onnxruntime",
     "opencv-python-headless": "OpenCV",
+    "tinybrain": "tinybrain",
     "scipy": "SciPy",
     "scikit-image": "scikit-image",
     "mygrad": "MyGrad",

@@ -135,6 +135,16 @@ def images() -> Iterator[Row]:
             case = Case(op, (2048, 2048, 3), (k, k), dtype=dtype, axes=(0, 1))
             others = everybody[: 3 if op == "avg" else 2]
             yield Row("images", f"{op} {k}×{k} of {dtype}, 2048²×3", case, others, (AHEAD,))
+    # The average as an image again: what a pyramid is made of.
+    for dtype in ("uint8", "uint16"):
+        for k in (2, 4, 8):
+            case = Case("avg", IMAGE, (k, k), dtype=dtype, result=dtype)
+            yield Row("images", f"avg {k}×{k} of {dtype} to {dtype}, 4096²", case, ("opencv",), (AHEAD,))
+    colours = Case("avg", (2048, 2048, 3), (2, 2), dtype="uint8", axes=(0, 1), result="uint8")
+    yield Row("images", "avg 2×2 of uint8 to uint8, 2048²×3", colours, ("opencv",), (AHEAD,))
+    volume = Case("avg", (256, 512, 512), (2, 2, 2), dtype="uint8", result="uint8")
+    goal = Goal("ahead", 1.3)
+    yield Row("images", "avg 2×2×2 of uint8 to uint8, 256×512×512", volume, ("tinybrain",), (goal,))
 
 
 DTYPES = ("float64", "float16", "bfloat16", *(f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u")))

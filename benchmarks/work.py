@@ -41,6 +41,7 @@ class Case:
     p: float = 2.0  # of lp
     beta: float = 1.0  # of smooth_max
     dtype: str = "float32"
+    result: str = ""  # the dtype of the result, if it is asked for
     layout: str = "first"  # or "last": the channels lie innermost in memory
     nans: float = 0.0  # the share of cells that are NaN
     mode: str = "forward"  # "vjp": the value, then one pull; "backward": through a Tensor, from a sum
@@ -70,6 +71,7 @@ class Case:
         """All keyword arguments of the call."""
         more: dict[str, Any] = {"lp": {"p": self.p}, "smooth_max": {"beta": self.beta}}.get(self.op, {})
         more |= {"nan": self.nan} if self.nan != "propagate" else {}
+        more |= {"dtype": dtype_named(self.result)} if self.result else {}
         return self.geometry() | more | ({"return_indices": True} if self.indices else {})
 
     @property
@@ -79,6 +81,8 @@ class Case:
     @property
     def output_dtype(self) -> np.dtype[Any]:
         dtype = dtype_named(self.dtype)
+        if self.result:
+            return dtype_named(self.result)
         integers = dtype.kind in "iu"
         if self.op in ("max", "min") or not integers:
             return dtype

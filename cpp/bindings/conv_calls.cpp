@@ -7,10 +7,12 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "bindings/arrays.hpp"
+#include "bindings/buffer.hpp"
 #include "bindings/immutable.hpp"
 #include "bindings/trace.hpp"
 #include "conv/conv.hpp"
@@ -53,6 +55,74 @@ void lay_filters(ConvArray& to, const ArrayView& w, int rank, bool first) {
     to.stride[rank + 1] = w.strides[first ? 0 : rank + 1];
 }
 
+ConvArray conv_array(const Buffer& b, const std::vector<int64_t>& shape, int64_t width) {
+    ConvArray a{static_cast<char*>(b.data()), {}};
+    if (b.ndim() != static_cast<int>(shape.size()) || b.itemsize() != width)
+        throw std::invalid_argument("an array does not fit the geometry");
+    for (int i = 0; i < b.ndim(); ++i) {
+        if (b.shape(i) != shape[i]) throw std::invalid_argument("an array does not fit the geometry");
+        a.stride[i] = b.stride(i);
+    }
+    return a;
+}
+
+// Sums and products of these stay far inside of 64 bits.
+int64_t moderate(int64_t value, int64_t lowest) {
+    if (value < lowest || value > int64_t{1} << 46) throw std::invalid_argument("a size is out of range");
+    return value;
+}
+
+void conv(int form, nb::handle x, nb::handle w, nb::handle y, nb::handle bias, nb::handle axes, int64_t groups,
+          int in_type) {
+    ConvProblem r{};
+    if (form < 0 || form > 2 || in_type <= 0 || in_type > static_cast<int>(DType::c128) || groups < 1)
+        throw std::invalid_argument("no such convolution");
+    r.form = static_cast<Form>(form);
+    r.type = static_cast<DType>(in_type);
+    const Buffer bx(x, form == 1), bw(w, form == 2), by(y, form == 0);
+    r.groups = groups;
+    r.rank = bw.ndim() - 2;
+    if (r.rank < 0 || bw.ndim() > kMaxDims || bx.ndim() != bw.ndim())
+        throw std::invalid_argument("an array does not fit the geometry");
+    r.batch = bx.shape(0);
+    r.in = bw.shape(r.rank);
+    r.out = bw.shape(r.rank + 1) / groups;
+    std::vector<int64_t> of_x{r.batch}, of_y{r.batch}, of_w;
+    int q = 0;
+    for (nb::handle item : axes) {
+        if (q == r.rank) throw std::invalid_argument("too many axes");
+        ConvAxis& a = r.axis[q++];
+        a.n = moderate(nb::cast<int64_t>(item[0]), 0);
+        a.o = moderate(nb::cast<int64_t>(item[1]), 0);
+        a.k = moderate(nb::cast<int64_t>(item[2]), 0);
+        a.s = moderate(nb::cast<int64_t>(item[3]), 1);
+        a.d = moderate(nb::cast<int64_t>(item[4]), 1);
+        a.low = moderate(nb::cast<int64_t>(item[5]), -(int64_t{1} << 46));
+        int64_t reach;
+        if (__builtin_mul_overflow(a.o, a.s, &reach) || __builtin_mul_overflow(a.k, a.d, &reach) ||
+            a.o * a.s > int64_t{1} << 61 || a.k * a.d > int64_t{1} << 61)
+            throw std::invalid_argument("a size is out of range");
+        of_x.push_back(a.n);
+        of_y.push_back(a.o);
+        of_w.push_back(a.k);
+    }
+    if (q != r.rank) throw std::invalid_argument("too few axes");
+    of_x.push_back(groups * r.in);
+    of_y.push_back(groups * r.out);
+    of_w.push_back(r.in);
+    of_w.push_back(groups * r.out);
+    const int64_t width = size_of(r.type);
+    r.x = conv_array(bx, of_x, width);
+    r.y = conv_array(by, of_y, width);
+    r.w = conv_array(bw, of_w, width);
+    const auto run = [&] { call("conv", bx.shape(), [&] { return conv_method_of(r); }, [&] { convolve(r); }); };
+    if (bias.is_none()) return run();
+    const Buffer bb(bias, false);
+    r.bias_stride = conv_array(bb, {form == 1 ? of_x.back() : of_y.back()}, width).stride[0];
+    r.bias = static_cast<const char*>(bb.data());
+    run();
+}
+
 class ConvCallCache {
  public:
     // The call has been made and was right. `core` are the axes as _core.convolve takes them.
@@ -93,6 +163,12 @@ class ConvCallCache {
             known_.erase(known_.begin());
         }
         known_.push_back(std::move(known));
+    }
+
+    void clear() {
+        std::vector<std::shared_ptr<const Known>> gone;  // let go after the lock
+        const nb::ft_lock_guard lock(lock_);
+        std::swap(gone, known_);
     }
 
     // The result, or None if there was no such call.
@@ -153,7 +229,10 @@ void define_conv_calls(nb::module_& m) {
              nb::arg("core"), nb::arg("groups"), nb::arg("first"), nb::arg("form"), nb::arg("type"),
              nb::arg("out_shape"))
         .def("lookup", &ConvCallCache::lookup, nb::arg("x").none(), nb::arg("w").none(), nb::arg("bias").none(),
-             nb::arg("given"));
+             nb::arg("given"))
+        .def("clear", &ConvCallCache::clear);
+    m.def("convolve", &conv, nb::arg("form"), nb::arg("x"), nb::arg("w"), nb::arg("y"), nb::arg("bias").none(),
+          nb::arg("axes"), nb::arg("groups"), nb::arg("in_type"));
 }
 
 }  // namespace cenote

@@ -12,6 +12,7 @@ inline bool is_immutable(PyObject* o) {
             if (!is_immutable(PyTuple_GetItem(o, i))) return false;
         return true;
     }
+    if (PyType_Check(o)) return true;  // np.uint8, say: the same only if it is the same object
     return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o);
 }
 

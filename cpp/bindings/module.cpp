@@ -22,6 +22,7 @@
 #include "conv/conv.hpp"
 #include "pool/gather_scatter.hpp"
 #include "pool/schedule.hpp"
+#include "pool/weighted.hpp"
 #include "runtime/buffer_cache.hpp"
 #include "runtime/cpu.hpp"
 #include "runtime/parallel.hpp"
@@ -115,6 +116,7 @@ struct PoolPlan {
         r.by_divisor = !divisor.is_none();
         if (r.by_divisor) r.divisor = nb::cast<double>(divisor);
         r.beta = r.power = parameter;
+        r.convert = conversion_of(r);
     }
 
     void run_on(const Buffer& x, const Buffer& y, const Buffer* argmax, nb::handle order) const {
@@ -160,6 +162,12 @@ class CallCache {
         } else {
             entries_.push_back(std::move(entry));
         }
+    }
+
+    void clear() {
+        std::vector<Entry> gone;  // let go after the lock
+        const nb::ft_lock_guard lock(mutex_);
+        std::swap(gone, entries_);
     }
 
     nb::object lookup(nb::handle x, nb::handle given) const {
@@ -234,6 +242,60 @@ void move_chosen(const Axes& axes, nb::handle x, nb::handle y, nb::handle argmax
         call("forward", cells.shape(), [] { return "gather"; }, [&] { gather(r); });
 }
 
+// Whether an array is dense, its axes in the order of the problem.
+bool is_dense(const PoolProblem& r, const Buffer& x) {
+    int64_t stride = x.itemsize();
+    for (int i = r.ndim - 1; i >= 0; --i) {
+        if (r.shape[r.order[i]] > 1 && x.stride(r.order[i]) != stride) return false;
+        stride *= r.shape[r.order[i]];
+    }
+    return true;
+}
+
+// Σ weight·t over each window, or with `transposed` axes its transpose, t then being one value per window.
+void weigh(const Axes& axes, nb::handle transposed, bool exponential, double parameter, double q, bool odd,
+           nb::handle pad_value, nb::handle x, nb::handle t, nb::handle out, int x_type, int t_type, nb::handle order) {
+    WeightedProblem p{};
+    Weights& w = p.weights;
+    w.exponential = exponential;
+    w.odd = odd;
+    w.beta = w.p = parameter;
+    w.q = q;
+    w.pads = !pad_value.is_none();
+    if (w.pads) w.pad_value = nb::cast<double>(pad_value);
+    const Buffer elements(x, false), operand(t, false), result(out, true);
+    const int64_t windows = lay(p.windows, axes, elements, order);
+    const bool spread = !transposed.is_none();
+    const auto fits = [](int type, const Buffer& array) {
+        return type >= static_cast<int>(DType::f16) && type <= static_cast<int>(DType::f64) &&
+               array.itemsize() == size_of(static_cast<DType>(type));
+    };
+    if (!fits(x_type, elements) || !fits(t_type, operand) || !fits(t_type, result) || !is_dense(p.windows, elements))
+        throw std::invalid_argument("the array does not fit its dtype or is not dense");
+    const int64_t size = elements.bytes() / elements.itemsize();
+    if (operand.bytes() != (spread ? windows : size) * operand.itemsize() ||
+        result.bytes() != (spread ? size : windows) * result.itemsize())
+        throw std::invalid_argument("the arrays are not this geometry's");
+    p.windows.in = static_cast<DType>(x_type);
+    p.t = static_cast<const char*>(operand.data());
+    p.t_type = static_cast<DType>(t_type);
+    p.windows.y = static_cast<char*>(result.data());
+    if (spread) {
+        const auto& back = nb::cast<const Axes&>(transposed);
+        if (back.axis.size() != axes.axis.size()) throw std::invalid_argument("the transpose is not this geometry's");
+        for (size_t i = 0; i < axes.axis.size(); ++i) {
+            p.axis[i] = back.axis[i];
+            if (back.position[i] != axes.position[i] || back.axis[i].n != axes.axis[i].o ||
+                back.axis[i].o != axes.axis[i].n)
+                throw std::invalid_argument("the transpose is not this geometry's");
+        }
+        p.out = p.windows.y;
+    }
+    call(
+        "weighted", elements.shape(), [&] { return spread ? "weighted_spread" : "weighted_sum"; },
+        [&] { weighted(p); });
+}
+
 void put_values(nb::handle out, nb::handle values, nb::handle index, int64_t planes) {
     const Buffer to(out, true), from(values, false), at(index, false);
     const int64_t width = to.itemsize(), items = from.bytes() / width, cells = to.bytes() / width;
@@ -243,74 +305,6 @@ void put_values(nb::handle out, nb::handle values, nb::handle index, int64_t pla
     call(
         "unpool", from.shape(), [] { return "scatter"; },
         [&] { put(to.data(), from.data(), at.data(), planes, per_plane, plane_size, width); });
-}
-
-ConvArray conv_array(const Buffer& b, const std::vector<int64_t>& shape, int64_t width) {
-    ConvArray a{static_cast<char*>(b.data()), {}};
-    if (b.ndim() != static_cast<int>(shape.size()) || b.itemsize() != width)
-        throw std::invalid_argument("an array does not fit the geometry");
-    for (int i = 0; i < b.ndim(); ++i) {
-        if (b.shape(i) != shape[i]) throw std::invalid_argument("an array does not fit the geometry");
-        a.stride[i] = b.stride(i);
-    }
-    return a;
-}
-
-// Sums and products of these stay far inside of 64 bits.
-int64_t moderate(int64_t value, int64_t lowest) {
-    if (value < lowest || value > int64_t{1} << 46) throw std::invalid_argument("a size is out of range");
-    return value;
-}
-
-void conv(int form, nb::handle x, nb::handle w, nb::handle y, nb::handle bias, nb::handle axes, int64_t groups,
-          int in_type) {
-    ConvProblem r{};
-    if (form < 0 || form > 2 || in_type <= 0 || in_type > static_cast<int>(DType::c128) || groups < 1)
-        throw std::invalid_argument("no such convolution");
-    r.form = static_cast<Form>(form);
-    r.type = static_cast<DType>(in_type);
-    const Buffer bx(x, form == 1), bw(w, form == 2), by(y, form == 0);
-    r.groups = groups;
-    r.rank = bw.ndim() - 2;
-    if (r.rank < 0 || bw.ndim() > kMaxDims || bx.ndim() != bw.ndim())
-        throw std::invalid_argument("an array does not fit the geometry");
-    r.batch = bx.shape(0);
-    r.in = bw.shape(r.rank);
-    r.out = bw.shape(r.rank + 1) / groups;
-    std::vector<int64_t> of_x{r.batch}, of_y{r.batch}, of_w;
-    int q = 0;
-    for (nb::handle item : axes) {
-        if (q == r.rank) throw std::invalid_argument("too many axes");
-        ConvAxis& a = r.axis[q++];
-        a.n = moderate(nb::cast<int64_t>(item[0]), 0);
-        a.o = moderate(nb::cast<int64_t>(item[1]), 0);
-        a.k = moderate(nb::cast<int64_t>(item[2]), 0);
-        a.s = moderate(nb::cast<int64_t>(item[3]), 1);
-        a.d = moderate(nb::cast<int64_t>(item[4]), 1);
-        a.low = moderate(nb::cast<int64_t>(item[5]), -(int64_t{1} << 46));
-        int64_t reach;
-        if (__builtin_mul_overflow(a.o, a.s, &reach) || __builtin_mul_overflow(a.k, a.d, &reach) ||
-            a.o * a.s > int64_t{1} << 61 || a.k * a.d > int64_t{1} << 61)
-            throw std::invalid_argument("a size is out of range");
-        of_x.push_back(a.n);
-        of_y.push_back(a.o);
-        of_w.push_back(a.k);
-    }
-    if (q != r.rank) throw std::invalid_argument("too few axes");
-    of_x.push_back(groups * r.in);
-    of_y.push_back(groups * r.out);
-    of_w.push_back(r.in);
-    of_w.push_back(groups * r.out);
-    const int64_t width = size_of(r.type);
-    r.x = conv_array(bx, of_x, width);
-    r.y = conv_array(by, of_y, width);
-    r.w = conv_array(bw, of_w, width);
-    const auto run = [&] { call("conv", bx.shape(), [&] { return conv_method_of(r); }, [&] { convolve(r); }); };
-    if (bias.is_none()) return run();
-    const Buffer bb(bias, false);
-    r.bias_stride = conv_array(bb, {form == 1 ? of_x.back() : of_y.back()}, width).stride[0];
-    r.bias = static_cast<const char*>(bb.data());
-    run();
 }
 
 }  // namespace
@@ -336,13 +330,15 @@ NB_MODULE(_core, m) {
         .def(nb::init<nb::object>(), nb::arg("array_type"))
         .def("insert", &CallCache::insert, nb::arg("x"), nb::arg("given"), nb::arg("plan"), nb::arg("out_shape"),
              nb::arg("out_dtype"))
-        .def("lookup", &CallCache::lookup, nb::arg("x").none(), nb::arg("given"));
+        .def("lookup", &CallCache::lookup, nb::arg("x").none(), nb::arg("given"))
+        .def("clear", &CallCache::clear);
     m.def("move", &move_chosen, nb::arg("axes"), nb::arg("x"), nb::arg("y"), nb::arg("argmax"), nb::arg("order").none(),
           nb::arg("backwards"));
+    m.def("weighted", &weigh, nb::arg("axes"), nb::arg("transposed").none(), nb::arg("exponential"),
+          nb::arg("parameter"), nb::arg("q"), nb::arg("odd"), nb::arg("pad_value").none(), nb::arg("x"), nb::arg("t"),
+          nb::arg("out"), nb::arg("x_type"), nb::arg("t_type"), nb::arg("order").none());
     m.def("put", &put_values, nb::arg("out"), nb::arg("values"), nb::arg("index"), nb::arg("planes"));
     define_conv_calls(m);
-    m.def("convolve", &conv, nb::arg("form"), nb::arg("x"), nb::arg("w"), nb::arg("y"), nb::arg("bias").none(),
-          nb::arg("axes"), nb::arg("groups"), nb::arg("in_type"));
     m.def(
         "set_limits",
         [](int64_t bytes_per_tile, int64_t cells_per_thread, int64_t streaming_bytes) {
@@ -365,6 +361,9 @@ NB_MODULE(_core, m) {
             return names;
         },
         nb::arg("f"));
+    m.def(
+        "same", [](nb::handle a, nb::handle b) { return is_same(a.ptr(), b.ptr()); }, nb::arg("a").none(),
+        nb::arg("b").none());
     m.def("set_verbose", [](bool on) { verbose.store(on); }, nb::arg("on"));
     m.def("set_fft", &set_fft, nb::arg("mode"));
     m.def("empty", &new_array, nb::arg("shape"), nb::arg("dtype"));

@@ -13,8 +13,8 @@ namespace cenote {
 namespace {
 
 constexpr int64_t kWidth = sizeof(double);
-// Numbers between the real and the imaginary part: a multiple of 4096 bytes apart, a load of one would wait for a store to
-// the other (4K aliasing; 127×127 on 2048²: 53 ms on one thread, 42 with them).
+// Numbers between the real and the imaginary part: a multiple of 4096 bytes apart, a load of one would wait for a store
+// to the other (4K aliasing; 127×127 on 2048²: 53 ms on one thread, 42 with them).
 constexpr int64_t kApart = 136;
 constexpr int64_t kTile = 32;  // columns that are transformed and transposed at a time
 

@@ -33,6 +33,9 @@ static inline int64_t size_of(DType t) {
 }
 
 static inline bool is_integer(DType t) { return t <= DType::u64; }  // bool too
+static inline bool is_unsigned(DType t) {
+    return t == DType::u8 || t == DType::u16 || t == DType::u32 || t == DType::u64;
+}
 
 // One pooled axis: window j sees the cells j*s - low + t*d, t = 0 … k-1, of which those in 0 … n-1 are real.
 // Windows without a common stride (the bins of adaptive pooling, transposes) are listed instead: window j sees
@@ -109,6 +112,10 @@ enum class Prologue : uint8_t { none, absolute, exponential, power };
 // What happens to a window's total between the passes and memory.
 enum class Epilogue : uint8_t { none, sum, average, logarithm, root };
 
+// How a total becomes a result of another dtype than its own (pool/convert_rows.hpp): not at all; rounded once, and
+// clipped if that is an integer; or, where it is the exact total of integers, as the exact quotient, rounded once.
+enum class Conversion : uint8_t { none, rounded, exact };
+
 // How argmax are reported: as flat indices over the pooled axes (-1: none), or as offsets in the window in the
 // least type that holds them (its largest value: none).
 enum class ArgmaxFormat : uint8_t { index, offset8, offset16, offset32 };
@@ -123,6 +130,7 @@ struct Operation {
     Reduce reduce;
     Prologue prologue;
     Epilogue epilogue;
+    Conversion convert;
     bool swap;              // x is of the other byte order
     bool omit;              // NaN cells are left out
     bool include_pad;       // padded cells count in an average
@@ -170,6 +178,13 @@ static inline bool is_norm(const PoolSchedule& job) {
 
 // Whether a quotient by `by` is the same in single precision as in double, rounded once: wherever the divisor is one.
 static inline bool is_float(double by) { return static_cast<double>(static_cast<float>(by)) == by; }
+
+// Whether totals of an exact average may be 2^52 or more in size: too large for doubles and their halves.
+static inline bool needs_wide_totals(const Operation& r, int64_t cells) {
+    if (r.convert != Conversion::exact || !is_integer(r.in)) return false;
+    const int64_t bits = r.in == DType::boolean ? 1 : 8 * size_of(r.in);
+    return bits > 52 || cells >= int64_t{1} << (52 - bits);
+}
 
 constexpr int64_t kSingleCells = int64_t{1} << 20;
 

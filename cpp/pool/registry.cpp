@@ -174,6 +174,34 @@ bool accepts_direct(const PoolSchedule& job, const PoolKernels& level) {
     return true;
 }
 
+// Averages of small integers over windows that tile, in the dtype of the integers or in float32.
+bool accepts_direct_uint(const PoolSchedule& job, const PoolKernels& level) {
+    if (job.convert != Conversion::exact || job.by_divisor || job.swap) return false;
+    const int last = job.rank - 1;
+    const int64_t size = size_of(job.in), lanes = job.lanes;
+    const bool is_signed = job.in == DType::i8 || job.in == DType::i16;
+    int64_t cells = 1;
+    for (int q = 0; q < job.rank; ++q) {
+        const Axis& a = job.axis[q];
+        if (a.starts || a.k > a.s) return false;
+        // Signed numbers are averaged as unsigned ones, which are 0 elsewhere.
+        if (is_signed && job.include_pad && (a.low > 0 || a.high > 0)) return false;
+        cells *= a.k;
+        if (cells > kUintCells / size) return false;
+    }
+    const Axis& a = job.axis[last];
+    const int64_t off_the_row = cells / a.k;
+    if (lanes > 1 && job.lane_tile * size >= level.vector_bytes)  // each window has a row of them
+        return job.lane_stride == size && cells > 1 && cells <= kDirectTaps;
+    if (a.d > 1 || a.k != a.s || (a.k & (a.k - 1)) || a.k > 8 || off_the_row > kDirectTaps) return false;
+    if (a.o * lanes * size < level.vector_bytes || job.x_stride[last] != lanes * size) return false;
+    if (lanes == 1) return cells > 1;
+    return job.lane_stride == size && (lanes == 3 || lanes == 4) && job.lane_tile == lanes && a.k == 2 &&
+           off_the_row == 2 && job.y_stride[last] == lanes && job.out == job.in;
+}
+
+bool accepts_wide(const PoolSchedule& job, const PoolKernels&) { return needs_wide_totals(job, job.window_cells); }
+
 bool accepts_column_strips(const PoolSchedule& job, const PoolKernels&) { return job.strips; }
 
 bool accepts_separable(const PoolSchedule& job, const PoolKernels&) { return !job.scatters; }
@@ -188,12 +216,14 @@ struct Algorithm {
     bool (*accepts)(const PoolSchedule&,
                     const PoolKernels&);  // geometry; whether there is a kernel for the dtype comes after
     Kernels kernels[5];
-    bool small;  // goes from plane to plane as quickly as many planes at a time would go
+    bool small;             // goes from plane to plane as quickly as many planes at a time would go
+    bool converts = false;  // writes results of any dtype (Conversion)
 };
 
 constexpr Kernels kNone = nullptr;
 
 const Algorithm kAlgorithms[] = {
+    {"wide", &accepts_wide, {kNone, kNone, &PoolKernels::wide, kNone, kNone}, true, true},
     {"backward_gather", &accepts_backward_gather, {kNone, kNone, kNone, kNone, &PoolKernels::backward_gather}, true},
     {"backward_scatter",
      &accepts_backward_scatter,
@@ -209,6 +239,7 @@ const Algorithm kAlgorithms[] = {
      {&PoolKernels::line_buffer_max, &PoolKernels::line_buffer_max, &PoolKernels::line_buffer_sum,
       &PoolKernels::line_buffer_norm, kNone},
      true},
+    {"direct_uint", &accepts_direct_uint, {kNone, kNone, &PoolKernels::direct_uint, kNone, kNone}, true, true},
     {"direct",
      &accepts_direct,
      {&PoolKernels::direct_max, &PoolKernels::direct_max, &PoolKernels::direct_sum, &PoolKernels::direct_norm, kNone},
@@ -217,14 +248,15 @@ const Algorithm kAlgorithms[] = {
      &accepts_separable,
      {&PoolKernels::separable_max, &PoolKernels::separable_argmax, &PoolKernels::separable_sum,
       &PoolKernels::separable_norm, kNone},
-     false},
+     false,
+     true},
 };
 
 Choice first_match(const PoolSchedule& job, bool small_only) {
     const PoolKernels& level = level_in_use().pool;
     const int kind = static_cast<int>(kind_of(job));
     for (const Algorithm& a : kAlgorithms) {
-        if (small_only && !a.small) continue;
+        if ((small_only && !a.small) || (job.convert != Conversion::none && !a.converts)) continue;
         const Kernels kernels = a.kernels[kind];
         if (!kernels || !(level.*kernels) || !a.accepts(job, level)) continue;
         if (const TaskFn kernel = (level.*kernels)(job)) return {a.name, kernel};

@@ -86,6 +86,17 @@ void run_task(const void* context, int64_t task, Arena* arena) {
 
 }  // namespace
 
+Conversion conversion_of(const Operation& r) {
+    const bool same_float = r.out == r.in && !is_integer(r.in);
+    if (r.reduce != Reduce::sum)
+        return r.prologue == Prologue::none || same_float || r.out == r.work ? Conversion::none : Conversion::rounded;
+    if (r.prologue != Prologue::none)
+        return same_float || r.out == DType::f32 || r.out == DType::f64 ? Conversion::none : Conversion::rounded;
+    if (!is_integer(r.in)) return same_float || r.out == r.work ? Conversion::none : Conversion::rounded;
+    if (r.epilogue == Epilogue::average) return r.out == DType::f64 ? Conversion::none : Conversion::exact;
+    return r.out == (is_unsigned(r.in) ? DType::u64 : DType::i64) ? Conversion::none : Conversion::rounded;
+}
+
 bool lay_out(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
     static_cast<Operation&>(job) = r;
     job.scatters = false;
@@ -210,11 +221,13 @@ namespace {
 // after it, which is the order of the passes of a tile: the results are the same.
 bool has_two_steps(const PoolProblem& r) {
     if (r.rank < 2 || r.argmax || r.omit || r.physical_padding || r.prologue != Prologue::none) return false;
+    int64_t cells = 1;
     for (int w = 0; w < r.rank; ++w) {  // with counts that differ an average needs to know all axes
         const Axis& a = r.axis[w];
         if (a.starts || a.low > 0 || (a.o - 1) * a.s + (a.k - 1) * a.d >= a.n) return false;
+        cells *= a.k;
     }
-    return true;
+    return !needs_wide_totals(r, cells);
 }
 
 void run_in_two_steps(const PoolProblem& r) {
@@ -228,6 +241,8 @@ void run_in_two_steps(const PoolProblem& r) {
     // Halves have an order of their own: only their sums are of another type.
     const bool half = r.in == DType::f16 || r.in == DType::bf16;
     one.out = half && r.reduce != Reduce::sum ? r.in : r.work;
+    if (r.convert != Conversion::none && is_unsigned(r.in) && one.out == DType::i64) one.out = DType::u64;
+    one.convert = Conversion::none;
     if (r.reduce == Reduce::sum) one.epilogue = Epilogue::sum;
     rest.rank = 0;
     for (int w = 0; w < r.rank; ++w) {

@@ -16,6 +16,9 @@ struct PoolProblem : Operation {
     int position[kMaxDims];  // the axis of the array that each lies on
 };
 
+// What has to be done to totals, given everything else of the operation.
+Conversion conversion_of(const Operation& operation);
+
 // The job of a request but for its tiles, and how many times it is repeated over axes that are not pooled; false
 // when the result is empty.
 bool lay_out(const PoolProblem& request, PoolSchedule& job, int64_t& batch);

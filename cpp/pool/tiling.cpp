@@ -168,6 +168,7 @@ bool suits_strips(const PoolSchedule& job) {
     }
     // Many lanes are long runs for the passes: 13×13 over 256 of them takes 0.23 ms so, and 0.36 in strips.
     if (job.lanes * size_of(job.in) > kStripLanes) return false;
+    if (job.convert != Conversion::none) return false;
     if (is_norm(job)) return single_will_do(job);
     return sums || job.out == job.work;
 }

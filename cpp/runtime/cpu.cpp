@@ -36,6 +36,9 @@ constexpr PoolKernels baseline_kernels() {
     k.separable_sum = &baseline::separable_sum;
     k.separable_norm = &baseline::separable_norm;
     k.backward_scatter = &baseline::backward_scatter;
+    k.weighted_sum = &baseline::weighted_sum;
+    k.weighted_windows = &baseline::weighted_windows;
+    k.weighted_elements = &baseline::weighted_elements;
     return k;
 }
 #endif
@@ -46,7 +49,8 @@ constexpr PoolKernels baseline_kernels() {
         bytes, bytes, &level::separable_max, &level::separable_argmax, &level::separable_sum, &level::separable_norm,  \
             &level::column_strips_max, &level::column_strips_sum, &level::column_strips_norm, &level::line_buffer_max, \
             &level::line_buffer_sum, &level::line_buffer_norm, &level::direct_max, &level::direct_sum,                 \
-            &level::direct_norm, &level::backward_gather, &level::backward_scatter, &level::backward_avg               \
+            &level::direct_uint, &level::direct_norm, &level::backward_gather, &level::backward_scatter,               \
+            &level::backward_avg, &level::weighted_sum, &level::weighted_windows, &level::weighted_elements            \
     }
 
 #if defined(CENOTE_HAS_AVX512)
@@ -69,6 +73,9 @@ constexpr PoolKernels avx512_kernels() {
     k.column_strips_norm = &avx512::column_strips_norm;
     k.line_buffer_norm = &avx512::line_buffer_norm;
     k.direct_norm = &avx512::direct_norm;
+    k.weighted_sum = &avx512::weighted_sum;
+    k.weighted_windows = &avx512::weighted_windows;
+    k.weighted_elements = &avx512::weighted_elements;
     return k;
 }
 #endif

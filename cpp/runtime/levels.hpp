@@ -13,19 +13,26 @@ constexpr int64_t kGatheredRows = 8;      // rows of windows that see one row of
 constexpr int64_t kBufferTaps = 3;        // of a window along an axis, in line_buffer: a tree of up to three is a chain
 constexpr int64_t kNormBufferRows = 16;   // rows that line_buffer_norm holds
 constexpr int64_t kNormBufferReach = 64;  // elements from the first tap of a window to its last, along a row of it
+constexpr int64_t kUintCells = 256;       // bytes of a window's elements in direct_uint: their total fits its lanes
 constexpr int64_t kDirectTaps = 16;       // of a window, but for those along its row, in direct
 
 // The kernels of pooling, by algorithm and by what is computed. Each function gives the kernel for a job's dtypes and
 // options, or null where there is none; registry.cpp says which algorithm a job gets.
 using FindKernel = TaskFn (*)(const PoolSchedule&);
 
+struct WeightedJob;  // weighted.hpp
+using WeightedTask = void (*)(const WeightedJob&, int64_t task, Arena* arena);
+TaskFn find_wide(const PoolSchedule& job);
+
 struct PoolKernels {
     int64_t vector_bytes, norm_vector_bytes;
     FindKernel separable_max, separable_argmax, separable_sum, separable_norm;
     FindKernel column_strips_max, column_strips_sum, column_strips_norm;
     FindKernel line_buffer_max, line_buffer_sum, line_buffer_norm;
-    FindKernel direct_max, direct_sum, direct_norm;
+    FindKernel direct_max, direct_sum, direct_uint, direct_norm;
     FindKernel backward_gather, backward_scatter, backward_avg;
+    WeightedTask weighted_sum, weighted_windows, weighted_elements;
+    FindKernel wide = &find_wide;  // scalar code, the same on every level
 };
 
 // What the units of a level define (kernels/units).
@@ -46,10 +53,14 @@ struct PoolKernels {
     TaskFn line_buffer_norm(const PoolSchedule& job);                              \
     TaskFn direct_max(const PoolSchedule& job);                                    \
     TaskFn direct_sum(const PoolSchedule& job);                                    \
+    TaskFn direct_uint(const PoolSchedule& job);                                   \
     TaskFn direct_norm(const PoolSchedule& job);                                   \
     TaskFn backward_gather(const PoolSchedule& job);                               \
     TaskFn backward_scatter(const PoolSchedule& job);                              \
     TaskFn backward_avg(const PoolSchedule& job);                                  \
+    void weighted_sum(const WeightedJob& job, int64_t task, Arena* arena);         \
+    void weighted_windows(const WeightedJob& job, int64_t task, Arena* arena);     \
+    void weighted_elements(const WeightedJob& job, int64_t task, Arena* arena);    \
     }                                                                              \
     namespace conv_##level {                                                       \
         const ConvKernels* conv_f32();                                             \

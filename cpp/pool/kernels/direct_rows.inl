@@ -11,10 +11,10 @@ inline int64_t rows_together(const Line& line) {
 using RowFn = void (*)(const void* context, const int64_t* j, const char* first, const DirectWindow& window, int64_t y);
 
 // Rows that lack no cell are handed over together, up to `most_rows`: the way from one to the next takes longer than a
-// row of a few vectors.
-CENOTE_ONCE void visit_window_rows(const PoolSchedule& job, const PoolTile& b, const Weights& weights,
+// row of a few vectors. `depth`: the axes before those that a row runs along.
+CENOTE_ONCE void visit_window_rows(const PoolSchedule& job, const PoolTile& b, const Weights& weights, int depth,
                                    int64_t most_rows, RowFn row, const void* context) {
-    const int depth = row_depth(job), inner = depth - 1;
+    const int inner = depth - 1;
     Span taps[kMaxDims] = {};
     int64_t j[kMaxDims] = {};
     for (int q = 0; q < depth; ++q) taps[q] = {0, job.axis[q].k};
@@ -55,15 +55,15 @@ CENOTE_ONCE void visit_window_rows(const PoolSchedule& job, const PoolTile& b, c
 
 // f(j, first, window, y) for every row of results that has a cell, empty(j, y) for the others.
 template <class F, class E>
-inline void for_window_rows(const PoolSchedule& job, const PoolTile& b, const Weights& weights, int64_t most_rows, F f,
-                            E empty) {
+inline void for_window_rows(const PoolSchedule& job, const PoolTile& b, const Weights& weights, int depth,
+                            int64_t most_rows, F f, E empty) {
     struct Both {
         F& f;
         E& empty;
     };
     const Both both{f, empty};
     visit_window_rows(
-        job, b, weights, most_rows,
+        job, b, weights, depth, most_rows,
         [](const void* context, const int64_t* j, const char* first, const DirectWindow& window, int64_t y) {
             const Both& both = *static_cast<const Both*>(context);
             if (window.count)
@@ -72,4 +72,9 @@ inline void for_window_rows(const PoolSchedule& job, const PoolTile& b, const We
                 both.empty(j, y);
         },
         &both);
+}
+template <class F, class E>
+inline void for_window_rows(const PoolSchedule& job, const PoolTile& b, const Weights& weights, int64_t most_rows, F f,
+                            E empty) {
+    for_window_rows(job, b, weights, row_depth(job), most_rows, f, empty);
 }

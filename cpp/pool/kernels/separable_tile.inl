@@ -281,6 +281,9 @@ inline void max_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
         const T* row = reinterpret_cast<const T*>(found.base.v) + offset;
         if constexpr (C::omit) quiet_row(changed, row, n);
         if (job.key) flip_row(changed, row, n, job.key);
+        if constexpr (Limits<T>::has_nan)
+            if (job.convert != Conversion::none)
+                return convert_row(job.out, job.y + y * size_of(job.out), changed ? changed : row, n, false);
         store_row(job.out, job.y + y * size_of(job.out), changed ? changed : row, n);
     });
 }

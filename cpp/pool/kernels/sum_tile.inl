@@ -102,8 +102,9 @@ inline void finish_sums(const PoolSchedule& job, const PoolTile& b, const View& 
     const int64_t width = rows.n;
     R* scratch = take<R>(arena, width);
     // Results that are of type R are made where they belong.
-    const bool lands = job.out == (inexact ? (sizeof(R) == 4 ? DType::f32 : DType::f64) : DType::i64) ||
-                       (!inexact && job.out == DType::u64);
+    const bool converts = job.convert != Conversion::none;
+    const bool lands = !converts && (job.out == (inexact ? (sizeof(R) == 4 ? DType::f32 : DType::f64) : DType::i64) ||
+                                     (!inexact && job.out == DType::u64));
     U* marks = omit ? take<U>(arena, width) : nullptr;
     const bool divides = average && !job.by_divisor;
     // Rows of windows none of which is cut have one divisor: to count their cells, tile by tile, would take a quarter
@@ -144,6 +145,13 @@ inline void finish_sums(const PoolSchedule& job, const PoolTile& b, const View& 
                     by.real_outer *= static_cast<double>(counts.real[q][at[q]]);
                 }
             }
+            if constexpr (__is_same(R, double) && !omit) {
+                if (job.convert == Conversion::exact) {
+                    const double one = job.by_divisor ? job.divisor : even ? by.outer * by.largest : by.outer;
+                    const double* each = divides && !even ? by.along : nullptr;
+                    return write_quotients(job.out, job.y + y * size_of(job.out), row, each, one, n);
+                }
+            }
             if (average && job.by_divisor)
                 divide_row(row, n, job.divisor);
             else if (divides && !omit && even)
@@ -155,7 +163,10 @@ inline void finish_sums(const PoolSchedule& job, const PoolTile& b, const View& 
             if constexpr (omit)
                 for (int64_t i = 0; i < n; ++i) row[i] = marks[i] == 0 ? Limits<R>::nan : row[i];
         }
-        if (!lands) store_row(job.out, job.y + y * size_of(job.out), row, n);
+        if (converts)
+            convert_row(job.out, job.y + y * size_of(job.out), row, n, is_unsigned(job.in));
+        else if (!lands)
+            store_row(job.out, job.y + y * size_of(job.out), row, n);
     });
 }
 
@@ -302,7 +313,7 @@ inline void sum_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
     }
     using T = typename C::T;
     const View in = job.direct ? where_it_lies<T>(job, b) : brought_in<T>(job, b, 0, arena);
-    const bool in_place = !C::two_planes && job.out == job.work && has_pass(job);
+    const bool in_place = !C::two_planes && job.out == job.work && job.convert == Conversion::none && has_pass(job);
     const View y = result_view<T>(job, b);
     const View totals = run_passes(row_kernels<C>, job, b, in, in_place ? &y : nullptr, arena);
     if (in_place && (finish_evenly<C, R>(job, b, arena) || finish_planes<C, R>(job, b, arena))) return;

@@ -9,6 +9,7 @@
 #endif
 
 #include "core/geometry.hpp"
+#include "pool/convert_rows.hpp"
 #include "pool/drivers/separable.hpp"
 #include "runtime/levels.hpp"
 
