@@ -4,7 +4,7 @@ Two convolutions of 5x5, each with an average pooling of 2x2, then three dense l
 scikit-learn's digits, 8x8, drawn twice as large; between the layers is a ReLU, which learns in seconds what takes the
 book's sigmoid minutes. Gradients are those of `Tensor.backward`, steps are those of Adam.
 
-Run: python examples/lenet.py
+Run: python -m pip install scikit-learn pillow, then python examples/lenet.py
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image, ImageDraw, ImageFont
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import cenote as cn
-from cenote import picture
 
 Parameters = dict[str, cn.Tensor]
 Split = tuple[np.ndarray, np.ndarray]
@@ -138,28 +138,26 @@ def show_progress(step: int, steps: int, loss: float, seconds: float, width: int
 # ----------------------------------------------------------------------------------------------------- the plot
 
 
-def plot(losses: list[float], title: str, rows: int = 240, columns: int = 600) -> picture.Image:
+def plot(losses: list[float], title: str, width: int = 680, height: int = 320) -> Image.Image:
     """The loss over the steps, on a logarithmic scale: a faint line for each step, a bright one for their average."""
     curve = np.log10(np.maximum(losses, 1e-6))
     smooth = cn.avg_pool(curve, (min(len(curve), 25),), stride=1, padding="same", count_include_pad=False)
     low, high = np.floor(curve.min()), np.ceil(curve.max() + 1e-9)
-    chart, scale = picture.sheet(rows, columns), picture.sheet(rows, 60)
+    left, top, right, bottom = 70, 50, width - 20, height - 20
+    image = Image.new("RGB", (width, height), "white")
+    draw, font = ImageDraw.Draw(image), ImageFont.load_default(16)
 
-    def row_of(value: Any) -> Any:
-        return ((high - value) / (high - low) * (rows - 1)).astype(int)
+    def row_of(value: float) -> float:
+        return top + (high - value) / (high - low) * (bottom - top)
 
+    draw.text((left, 16), f"{title}: cross entropy, {len(losses)} steps", "black", font)
     for power in np.arange(low, high + 1):
-        chart[row_of(power), ::4] = picture.FAINT
-        label = picture.text(f"{10.0**power:g}", 1, picture.FAINT)
-        top = np.clip(row_of(power) - 4, 0, rows - 9)
-        scale[top : top + 9, 52 - label.shape[1] : 52] = label
-    across = np.linspace(0, len(curve) - 1, columns)
-    for values, colour in ((curve, (70, 110, 140)), (smooth, picture.INK)):
-        at = row_of(np.interp(across, np.arange(len(curve)), values))
-        for column, (here, there) in enumerate(zip(at, np.append(at[1:], at[-1]), strict=True)):
-            chart[min(here, there) : max(here, there) + 1, column] = colour
-    drawn = picture.beside([scale, chart], 0)
-    return picture.framed(picture.captioned(drawn, title, f"cross entropy, {len(losses)} steps"), 16)
+        draw.line([(left, row_of(power)), (right, row_of(power))], "lightgray")
+        draw.text((left - 10, row_of(power)), f"{10.0**power:g}", "black", font, anchor="rm")
+    columns = np.linspace(left, right, len(curve))
+    for values, colour in ((curve, "lightblue"), (smooth, "navy")):
+        draw.line([(x, row_of(y)) for x, y in zip(columns, values, strict=True)], colour, 2)
+    return image
 
 
 def main() -> None:
@@ -173,10 +171,7 @@ def main() -> None:
     print(f"accuracy on {len(x_test)} pictures that it has not seen: {100 * found:.2f} %")
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "lenet-loss.png"
-    drawn = plot(losses, f"lenet, {100 * found:.2f} of 100 right")
-    path.write_bytes(picture.encode_png(drawn))
-    if sys.stdout.isatty():
-        print("\n".join(picture.render(drawn, 72, picture.colour_wanted(sys.stdout))))
+    plot(losses, f"LeNet, {100 * found:.2f} % right").save(path)
     print(f"the loss: {path}")
 
 

@@ -1,17 +1,18 @@
-"""The pictures that the demonstration pools: a cave, and a volume that is seen as a slice.
+"""What the demonstration pools: an image of a cave, and a volume that is format_value as a slice.
 
-They are drawn, and not loaded, so that nothing has to be shipped; the same size gives the same pixels. Both have
-what pooling is about: things of one cell that a maximum or a minimum keeps, and smooth parts that an average keeps.
+They are drawn, not loaded, so that no data has to be shipped; the same size gives the same pixels. Both have
+what pooling is about: single pixels that a maximum or a minimum keeps, and smooth parts that an average keeps.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .picture import Floats, Image
+Floats: TypeAlias = NDArray[np.float64]
+Pixels: TypeAlias = NDArray[np.uint8]  # (rows, columns, 3)
 
 # -------------------------------------------------------------------------------------------------------------- brushes
 
@@ -37,14 +38,14 @@ def ramp(start: float, end: float, value: Floats) -> Floats:
 
 
 def blend(canvas: Floats, cover: Floats, colour: Any) -> None:
-    """Paint ``colour`` on ``canvas`` as far as ``cover`` says."""
+    """Paint ``colour`` on ``canvas`` with the opacity ``cover``."""
     canvas += cover[..., None] * (np.asarray(colour) - canvas)
 
 
 # ------------------------------------------------------------------------------------------------------------- the cave
 
 
-def draw_cenote(rows: int, columns: int) -> Image:
+def draw_cenote(rows: int, columns: int) -> Pixels:
     """A cave with a pool below an opening to the sky, (rows, columns, 3).
 
     Bright specks (dust in the light, glints) are what a maximum keeps and a minimum removes; thin dark lines
@@ -133,12 +134,12 @@ def draw_volume(size: int) -> NDArray[np.float32]:
     return np.asarray(shell + inside + core, np.float32)
 
 
-def slice_of(volume: NDArray[Any]) -> Image:
-    """The middle of a volume, pooled or not, for people to see."""
+def slice_of(volume: NDArray[Any]) -> Pixels:
+    """The middle slice of a volume, pooled or not, in colour."""
     return coloured(volume[len(volume) // 2])
 
 
-def coloured(values: NDArray[Any]) -> Image:
+def coloured(values: NDArray[Any]) -> Pixels:
     """Numbers, (rows, columns), from 0 to 1 as colours from night through water and sand to white."""
     stops = np.array([[8, 12, 30], [10, 70, 110], [32, 160, 160], [238, 214, 150], [255, 255, 250]])
     channels = [np.interp(values, [0, 0.2, 0.45, 0.75, 1.0], stops[:, i]) for i in range(3)]

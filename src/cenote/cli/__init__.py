@@ -1,0 +1,84 @@
+"""The command ``cenote``: one file for each subcommand.
+
+A file has ``HELP``, ``add_arguments`` and ``run``, which returns the exit code or raises :class:`CommandError`. It
+imports what it needs when it runs, so that ``cenote --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Protocol
+
+from . import config, demo
+from .errors import CommandError
+
+# What a shell reports for a process that SIGINT or SIGPIPE has ended: 128 + the signal's number.
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+class Command(Protocol):
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, arguments: argparse.Namespace) -> int: ...
+
+
+COMMANDS: dict[str, Command] = {"config": config, "demo": demo}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="cenote", description="Pooling and convolution on arrays.")
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    subparsers = parser.add_subparsers(dest="command", metavar="command")
+    for name, command in COMMANDS.items():
+        command.add_arguments(subparsers.add_parser(name, help=command.HELP, description=command.HELP))
+    return parser
+
+
+def print_version() -> int:
+    import cenote
+
+    # Not argparse's own action, which would read the package metadata for every command.
+    number = getattr(cenote, "__version__", None)
+    if number is None:
+        raise CommandError("there is no package metadata, so the version is unknown")
+    print(f"cenote {number}")
+    return 0
+
+
+def run(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    if arguments.version:
+        return print_version()
+    if arguments.command is None:
+        parser.print_help()
+        return 0
+    return COMMANDS[arguments.command].run(arguments)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line ``argv``, by default that of the process, and return its exit code.
+
+    0: done; 1: an error, in one line; 2: wrong usage (argparse exits by itself); 130: interrupted.
+    """
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    name = " ".join(filter(None, ("cenote", arguments.command)))
+    try:
+        code = run(parser, arguments)
+        sys.stdout.flush()
+    except CommandError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader is gone, as in ``cenote demo | head``. The interpreter flushes once more at exit, which would
+        # report the same error: give it somewhere to write.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    return code
