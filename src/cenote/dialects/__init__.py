@@ -8,7 +8,27 @@
 >>> nabla.max_pool2d(x, kernel_size=2).shape  # nabla by its size
 (1, 2, 2, 1)
 
-They take NumPy arrays and Tensors, and give back what they were given. Import the one that is needed: each is a module
-of its own, and none is loaded with ``cenote``. Where a system is known to be wrong, and in the kind of exception, the
-rules of ``cenote`` hold; each module says where that is.
+They take NumPy arrays and Tensors, and give back what they were given. The systems' own import lines work with
+``cenote.dialects.`` in front: ``from cenote.dialects.flax import nnx``, ``import cenote.dialects.mygrad as mg``.
+Each is a module of its own, loaded on first use: ``cn.dialects.flax.max_pool`` needs no import but that of ``cenote``.
+Where a system is known to be wrong, and in the kind of exception, the rules of ``cenote`` hold; each module says where.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import d2l, flax, mygrad, nabla, torch, torchlean
+
+__all__ = ["d2l", "flax", "mygrad", "nabla", "torch", "torchlean"]
+
+if not TYPE_CHECKING:  # type checkers would take any name for an attribute
+
+    def __getattr__(name):
+        if name in __all__:
+            return import_module(f".{name}", __name__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,14 +9,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from .. import convolution, pooling
-from ..arguments import INT64_MAX, as_flag, as_int, as_sequence
-from ..arrays import Array
-from ..errors import BadType, BadValue, counted, kind, public, shown
-from ..reference import counts
-from ..rules import operand
-from ..tensor import Tensor, data_of
-from ..window import parse_window
+from ..api import convolution, pooling
+from ..arguments.arrays import Array
+from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize, public
+from ..arguments.values import INT64_MAX, as_flag, as_int, as_sequence
+from ..autodiff.tensor import Tensor, data_of
+from ..backends.dispatch import operand
+from ..geometry.window import parse_window
 from ._common import call
 
 P = ParamSpec("P")
@@ -53,12 +52,13 @@ def planes(rank: int, input: object, channels: bool = True) -> Any:
     if len(shape) not in (rank + 1, rank + 2):
         spatial = ("L", "H, W", "D, H, W")[rank - 1]
         raise BadValue(
-            f"input has shape {shown(shape)}, with {counted(len(shape), 'axis', 'axes')}: {rank + 1} are needed, "
+            f"input has shape {format_value(shape)}, with {pluralize(len(shape), 'axis', 'axes')}: {rank + 1} are "
+            "needed, "
             f"(C, {spatial}), or {rank + 2} with a batch, (N, C, {spatial})"
         )
     for axis in range(len(shape) - rank - channels, len(shape)):
         if shape[axis] == 0:
-            raise BadValue(f"input has shape {shown(shape)}: axis {axis} is empty, and only a batch axis may be")
+            raise BadValue(f"input has shape {format_value(shape)}: axis {axis} is empty, and only a batch axis may be")
     return data
 
 
@@ -74,7 +74,9 @@ def per_axis(name: str, value: object, rank: int, least: int) -> tuple[int, ...]
         given *= rank
     if len(given) != rank:
         needed = "an int or a tuple of " + ("one int" if rank == 1 else f"{rank} ints")
-        raise BadValue(f"{name}={shown(value)} has {counted(len(given), 'entry', 'entries')}: {needed} is needed")
+        raise BadValue(
+            f"{name}={format_value(value)} has {pluralize(len(given), 'entry', 'entries')}: {needed} is needed"
+        )
     return tuple(as_int(name, value, entry, least) for entry in given)
 
 
@@ -99,7 +101,7 @@ def lay(
     for k, p in zip(kernel, pads, strict=True):
         if p > k // 2:
             raise BadValue(
-                f"padding={shown(padding)} is more than half of kernel_size={shown(kernel_size)}: "
+                f"padding={format_value(padding)} is more than half of kernel_size={format_value(kernel_size)}: "
                 f"{p} > {k} // 2 = {k // 2}"
             )
     ceil = as_flag("ceil_mode", ceil_mode)
@@ -130,7 +132,8 @@ def averaged(
         for axis, (n, k) in enumerate(zip(data.shape[-3:], window["window"], strict=True), data.ndim - 3):
             if n < k:
                 raise BadValue(
-                    f"kernel_size={shown(kernel_size)} on shape {shown(data.shape)}: avg_pool3d needs a kernel "
+                    f"kernel_size={format_value(kernel_size)} on shape {format_value(data.shape)}: avg_pool3d "
+                    "needs a kernel "
                     f"no larger than the input without padding, and on axis {axis} {k} is {k - n} more than {n}"
                 )
     include_pad = as_flag("count_include_pad", count_include_pad)
@@ -139,14 +142,14 @@ def averaged(
         return call(pooling.avg_pool, NAMES, data, **window, count_include_pad=include_pad, divisor=divisor)
     held = np.asarray(data_of(data))
     total = call(pooling.sum_pool, NAMES, held, **window)
-    by = counts(parse_window(**window).on(held.shape), include_pad) if divisor is None else np.int64(divisor)
+    by = parse_window(**window).on(held.shape).counts(include_pad) if divisor is None else np.int64(divisor)
     out = truncated(total, by)
     return Tensor(out) if isinstance(data, Tensor) else out
 
 
 def checked_divisor(given: object) -> int:
     if isinstance(given, (bool, np.bool_)) or not hasattr(type(given), "__index__"):
-        raise BadType(f"divisor_override={shown(given)}: an int is needed, not {kind(given)}")
+        raise BadType(f"divisor_override={format_value(given)}: an int is needed, not {describe_type(given)}")
     divisor = as_int("divisor_override", given, given, -INT64_MAX)
     if divisor == 0:
         raise BadValue("divisor_override=0: an int other than 0 is needed")
@@ -172,8 +175,9 @@ def bins(rank: int, output_size: object) -> tuple[Any, ...]:
         return (as_int("output_size", output_size, output_size, 0),) * rank
     if len(entries) != rank:
         raise BadValue(
-            f"output_size={shown(output_size)} has {counted(len(entries), 'entry', 'entries')}: an int or a tuple of "
-            f"{counted(rank, 'entry', 'entries')} is needed"
+            f"output_size={format_value(output_size)} has {pluralize(len(entries), 'entry', 'entries')}: an int "
+            "or a tuple of "
+            f"{pluralize(rank, 'entry', 'entries')} is needed"
         )
     needed = "ints" if rank == 1 else "ints or None"
     return tuple(
@@ -198,23 +202,28 @@ def unpooled(
         for axis, (n, s, k, p, size) in enumerate(zip(spatial, steps, kernel, pads, usual, strict=True)):
             if size < 1:
                 raise BadValue(
-                    f"padding={shown(padding)} on input of shape {shown(shape)}: axis {len(shape) - rank + axis} would "
+                    f"padding={format_value(padding)} on input of shape {format_value(shape)}: axis "
+                    f"{len(shape) - rank + axis} would "
                     f"unpool to ({n} - 1)*{s} + {k} - 2*{p} = {size} cells: use less padding or give output_size"
                 )
         return kernel, usual
     entries = as_sequence(output_size)
     if entries is None:
-        raise BadType(f"output_size={shown(output_size)}: a tuple of ints is needed, not {kind(output_size)}")
+        raise BadType(
+            f"output_size={format_value(output_size)}: a tuple of ints is needed, not {describe_type(output_size)}"
+        )
     if len(entries) not in (rank, rank + 2):
         raise BadValue(
-            f"output_size={shown(output_size)} has {counted(len(entries), 'entry', 'entries')}: {rank} are needed, or "
+            f"output_size={format_value(output_size)} has {pluralize(len(entries), 'entry', 'entries')}: {rank} "
+            "are needed, or "
             f"{rank + 2} with the batch and the channels"
         )
     sizes = tuple(as_int("output_size", output_size, entry, 0) for entry in entries[-rank:])
     for size, middle, s in zip(sizes, usual, steps, strict=True):
         if not middle - s < size < middle + s:
             raise BadValue(
-                f"output_size={shown(output_size)}: {size} is not from {max(middle - s + 1, 0)} to {middle + s - 1}, "
+                f"output_size={format_value(output_size)}: {size} is not from {max(middle - s + 1, 0)} to "
+                f"{middle + s - 1}, "
                 f"which is less than a stride of {s} from {middle}"
             )
     return kernel, sizes
@@ -228,11 +237,14 @@ def operands(rank: int, input: object, weight: object, bias: object) -> tuple[An
     data, filters = planes(rank, input, channels=False), operand(weight, "weight")
     if filters.ndim != rank + 2:
         raise BadValue(
-            f"weight has shape {shown(filters.shape)}, with {counted(filters.ndim, 'axis', 'axes')}: {rank + 2} are "
+            f"weight has shape {format_value(filters.shape)}, with {pluralize(filters.ndim, 'axis', 'axes')}: "
+            f"{rank + 2} are "
             f"needed, two for channels and {rank} for the kernel"
         )
     if filters.shape[0] == 0:
-        raise BadValue(f"weight has shape {shown(filters.shape)}: axis 0 is empty, and must have at least 1 entry")
+        raise BadValue(
+            f"weight has shape {format_value(filters.shape)}: axis 0 is empty, and must have at least 1 entry"
+        )
     offset = None if bias is None else operand(bias, "bias")
     for name, other in (("weight", filters), ("bias", offset)):
         if other is not None and other.dtype != data.dtype:
@@ -245,7 +257,9 @@ def operands(rank: int, input: object, weight: object, bias: object) -> tuple[An
 def strung(padding: object, strides: tuple[int, ...]) -> str:
     """A padding by name."""
     if padding not in ("valid", "same"):
-        raise BadValue(f"padding={shown(padding)} is not known: 'valid', 'same', an int or one int per axis is needed")
+        raise BadValue(
+            f"padding={format_value(padding)} is not known: 'valid', 'same', an int or one int per axis is needed"
+        )
     if padding == "same" and any(s != 1 for s in strides):
         raise BadValue(f"padding='same' is not possible in torch with a stride other than 1, and stride={strides}")
     return str(padding)
@@ -281,7 +295,7 @@ def transposed(
 ) -> Any:
     data, filters, offset = operands(rank, input, weight, bias)
     if isinstance(padding, str):
-        raise BadType(f"padding={shown(padding)}: an int or one int per axis is needed, not a str")
+        raise BadType(f"padding={format_value(padding)}: an int or one int per axis is needed, not a str")
     options: Window = {
         "stride": per_axis("stride", stride, rank, 1),
         "padding": per_axis("padding", padding, rank, 0),

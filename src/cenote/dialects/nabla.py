@@ -1,33 +1,43 @@
-"""Pooling and convolution as in nabla: two-dimensional, on arrays of shape (batch, height, width, channels).
+"""Pooling, convolution and derivatives as in nabla: on arrays of shape (batch, height, width, channels).
 
 >>> import numpy as np
->>> from cenote.dialects import nabla
+>>> import cenote.dialects.nabla as nb
 >>> x = np.arange(16.0).reshape(1, 4, 4, 1)
->>> nabla.max_pool2d(x, kernel_size=2)[0, :, :, 0]
+>>> nb.max_pool2d(x, kernel_size=2)[0, :, :, 0]
 array([[ 5.,  7.],
        [13., 15.]])
+>>> y, pull = nb.vjp(lambda x: nb.max_pool2d(x, kernel_size=2), x)
+>>> pull(y)[0][0, :, :, 0]
+array([[ 0.,  0.,  0.,  0.],
+       [ 0.,  5.,  0.,  7.],
+       [ 0.,  0.,  0.,  0.],
+       [ 0., 13.,  0., 15.]])
 
-Unlike there, dilation, groups and output paddings work, and of tied cells the first one alone has the derivative.
+Unlike there, dilation, groups and output paddings work, of tied cells the first one alone has the derivative, and that
+by an integer array is zeros, not None. ``Tensor`` is cenote's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from .. import convolution, pooling
-from ..arguments import as_int, as_sequence, per_axis
-from ..errors import BadType, BadValue, counted, kind, public, shown
-from ..rules import operand
+from ..api import convolution, pooling
+from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize, public
+from ..arguments.values import as_int, as_sequence, per_axis
+from ..autodiff import transforms as autodiff
+from ..autodiff.tensor import Tensor
+from ..backends.dispatch import operand
 from ._common import call
 
-__all__ = ["avg_pool2d", "conv2d", "conv2d_transpose", "max_pool2d"]
+__all__ = ["Tensor", "avg_pool2d", "conv2d", "conv2d_transpose", "grad", "jvp", "max_pool2d", "vjp"]
 
 Pair: TypeAlias = int | tuple[int, int]
 Padding: TypeAlias = int | tuple[int, int] | tuple[int, int, int, int]
 
-NAMES = {"window": "kernel_size", "w": "filter", "output_padding": "output_paddings"}
+NAMES = {"window": "kernel_size", "w": "filter", "output_padding": "output_paddings", "f": "fn"}
 PADDINGS = "an int, (height, width) or (top, bottom, left, right)"
 
 
@@ -83,7 +93,7 @@ def avg_pool2d(
     array([[0.75],
            [6.  ]])
 
-    The arguments are those of :func:`max_pool2d`. Padded cells are zeros, and are counted: the divisor is always the
+    The arguments are those of :func:`max_pool2d`. Padded cells are zeros, and count: the divisor is always the
     number of cells in a window.
     """
     return pooled(pooling.avg_pool, x, kernel_size, stride, padding, dilation)
@@ -116,12 +126,12 @@ def conv2d(
            [8754.5,  906.5]])
 
     ``stride`` and ``dilation`` are an int or (height, width), ``padding`` an int, (height, width) or (top, bottom,
-    left, right). ``bias`` has one number per output channel. The layouts are "NHWC" and "HWIO": None stands for them.
+    left, right). ``bias`` has one number per output channel. ``input_layout`` is "NHWC", which None stands for, or
+    "NCHW", which the result has then too; ``filter_layout`` is "HWIO", which None stands for, or "OIHW".
     """
-    check_layout("input_layout", input_layout, "NHWC")
-    check_layout("filter_layout", filter_layout, "HWIO")
-    data, filters, options = convolved(x, filter, stride, dilation, padding)
-    return call(convolution.conv, NAMES, data, filters, bias=bias, groups=groups, **options)
+    first, names, data, filters = laid_out(x, filter, input_layout, filter_layout, ("HWIO", "OIHW"))
+    options = convolved(stride, dilation, padding, first)
+    return call(convolution.conv, names, data, filters, bias=bias, groups=groups, **options)
 
 
 @public
@@ -149,42 +159,113 @@ def conv2d_transpose(
     array([ 10., 102.,  20., 200.])
 
     The arguments are those of :func:`conv2d`: ``padding`` is taken away from the result, and ``output_paddings``, an
-    int or (height, width), adds rows and columns at the end. The layouts are "NHWC" and "HWOI": None stands for them.
+    int or (height, width), adds rows and columns at the end. ``filter_layout`` is "HWOI", which None stands for, or
+    "IOHW".
     """
-    check_layout("input_layout", input_layout, "NHWC")
-    check_layout("filter_layout", filter_layout, "HWOI")
-    data, filters, options = convolved(x, filter, stride, dilation, padding)
+    first, names, data, filters = laid_out(x, filter, input_layout, filter_layout, ("HWOI", "IOHW"))
+    options = convolved(stride, dilation, padding, first)
     more = per_axis("output_paddings", output_paddings, 2, 0)
-    return call(convolution.conv_transpose, NAMES, data, filters, bias=bias, output_padding=more, **options)
+    return call(convolution.conv_transpose, names, data, filters, bias=bias, output_padding=more, **options)
 
 
-def check_layout(name: str, value: object, known: str) -> None:
-    if value is not None and not (isinstance(value, str) and value == known):
-        raise BadValue(f"{name}={shown(value)}: {known!r} is needed, or None, which means the same")
+# ------------------------------------------------------------------------------------------------- derivatives
 
 
-def convolved(
-    x: object, filter: object, stride: object, dilation: object, padding: object
-) -> tuple[Any, Any, dict[str, Any]]:
-    data, filters = operand(x), operand(filter, "filter")
-    for name, given, axes in (
-        ("x", data, "(batch, height, width, channels)"),
-        ("filter", filters, "(height, width) of the kernel and two for channels"),
+@public
+def vjp(fn: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """The value of ``fn`` at the primals, and a function from the cotangent of the value to a tuple of theirs.
+
+    >>> import numpy as np
+    >>> import cenote.dialects.nabla as nb
+    >>> y, pull = nb.vjp(np.multiply, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    >>> y, pull(np.array([1.0, 10.0]))
+    (array([3., 8.]), (array([ 3., 40.]), array([ 1., 20.])))
+    """
+    value, pull = call(autodiff.vjp, NAMES, fn, *primals)
+    return value, renamed(pull)
+
+
+@public
+def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """The value of ``fn`` at the primals, and its derivative along the tangents.
+
+    >>> import numpy as np
+    >>> import cenote.dialects.nabla as nb
+    >>> nb.jvp(np.square, (np.array([1.0, 2.0]),), (np.array([1.0, 10.0]),))
+    (array([1., 4.]), array([ 2., 40.]))
+    """
+    return call(autodiff.jvp, NAMES, fn, primals, tangents)  # type: ignore[no-any-return]
+
+
+@public
+def grad(fn: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """The function that gives the gradient of a scalar function ``fn`` by its arguments ``argnums``.
+
+    >>> import numpy as np
+    >>> import cenote.dialects.nabla as nb
+    >>> nb.grad(lambda x: (x**3).sum())(np.array([1.0, 2.0]))
+    array([ 3., 12.])
+    """
+    return renamed(call(autodiff.grad, NAMES, fn, argnums))
+
+
+def renamed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that a transform gave, with causes in the words of nabla."""
+
+    def call_it(*args: Any, **options: Any) -> Any:
+        return call(function, NAMES, *args, **options)
+
+    call_it.__name__ = function.__name__
+    return public(call_it)
+
+
+# --------------------------------------------------------------------------------------------------- arguments
+
+
+def laid_out(
+    x: object, filter: object, input_layout: object, filter_layout: object, filters: tuple[str, str]
+) -> tuple[bool, dict[str, str], Any, Any]:
+    """Whether channels come first, the names of arguments, and the operands, with the filter in the layout of x.
+
+    ``filters`` are the layouts of the filter, for channels last and first.
+    """
+    first = is_second("input_layout", input_layout, ("NHWC", "NCHW"))
+    given_first = is_second("filter_layout", filter_layout, filters)
+    data, kernel = operand(x), operand(filter, "filter")
+    axes = "(batch, channels, height, width)" if first else "(batch, height, width, channels)"
+    for name, given, needed in (
+        ("x", data, axes),
+        ("filter", kernel, "(height, width) of the kernel and two for channels"),
     ):
         if given.ndim != 4:
-            raise BadValue(f"{name} has shape {shown(given.shape)}: 4 axes are needed, {axes}")
-    options = {
+            raise BadValue(f"{name} has shape {format_value(given.shape)}: 4 axes are needed, {needed}")
+    if first == given_first:
+        return first, NAMES, data, kernel
+    names = {**NAMES, "w": f"filter (as {filters[first]})"}
+    return first, names, data, kernel.transpose((3, 2, 0, 1) if first else (2, 3, 1, 0))
+
+
+def is_second(name: str, value: object, layouts: tuple[str, str]) -> bool:
+    if value is None or (isinstance(value, str) and value in layouts):
+        return value == layouts[1]
+    raise BadValue(
+        f"{name}={format_value(value)}: {layouts[0]!r} or {layouts[1]!r} is needed, or None, which means {layouts[0]!r}"
+    )
+
+
+def convolved(stride: object, dilation: object, padding: object, first: bool) -> dict[str, Any]:
+    return {
         "stride": per_axis("stride", stride, 2, 1),
         "dilation": per_axis("dilation", dilation, 2, 1),
         "padding": read_padding(padding),
+        "layout": "channels_first" if first else "channels_last",
     }
-    return data, filters, options
 
 
 def pooled(function: Any, x: object, kernel_size: object, stride: object, padding: object, dilation: object) -> Any:
     data = operand(x)
     if data.ndim != 4:
-        raise BadValue(f"x has shape {shown(data.shape)}: 4 axes are needed, (batch, height, width, channels)")
+        raise BadValue(f"x has shape {format_value(data.shape)}: 4 axes are needed, (batch, height, width, channels)")
     size = per_axis("kernel_size", kernel_size, 2, 1)
     options = {
         "stride": size if stride is None else per_axis("stride", stride, 2, 1),
@@ -199,11 +280,13 @@ def read_padding(value: object) -> tuple[tuple[int, int], tuple[int, int]]:
     entries = as_sequence(value)
     if entries is None:
         if isinstance(value, str) or not hasattr(type(value), "__index__"):
-            raise BadType(f"padding={shown(value)}: {PADDINGS} is needed, not {kind(value)}")
+            raise BadType(f"padding={format_value(value)}: {PADDINGS} is needed, not {describe_type(value)}")
         entries = (as_int("padding", value, value, 0),) * 2
     cells = tuple(as_int("padding", value, entry, 0) for entry in entries)
     if len(cells) == 2:
         return (cells[0], cells[0]), (cells[1], cells[1])
     if len(cells) == 4:
         return (cells[0], cells[1]), (cells[2], cells[3])
-    raise BadValue(f"padding={shown(value)} has {counted(len(cells), 'entry', 'entries')}: {PADDINGS} is needed")
+    raise BadValue(
+        f"padding={format_value(value)} has {pluralize(len(cells), 'entry', 'entries')}: {PADDINGS} is needed"
+    )

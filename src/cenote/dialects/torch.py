@@ -33,10 +33,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import adaptive, pooling, unpooling
-from ..arguments import Ints, as_flag, real_number
-from ..arrays import as_array, has_nan
-from ..errors import BadType, BadValue, public, shown
+from ..api import adaptive, pooling, unpooling
+from ..arguments.arrays import as_array, has_nan
+from ..arguments.errors import BadType, BadValue, format_value, public
+from ..arguments.values import Ints, as_flag, real_number
 from ._common import call
 from ._torch import NAMES, averaged, bins, by_rank, convolved, lay, planes, transposed, unpooled
 
@@ -186,7 +186,7 @@ def _lp_pool(
         raise BadType(f"input has dtype {data.dtype}: a real dtype is needed, pool its absolute value instead")
     power = real_number("norm_type", norm_type)
     if not power > 0 and power != -math.inf:
-        raise BadValue(f"norm_type={shown(norm_type)}: a number above 0 is needed, or inf or -inf")
+        raise BadValue(f"norm_type={format_value(norm_type)}: a number above 0 is needed, or inf or -inf")
     window = lay(rank, kernel_size, stride, 0, 1, ceil_mode)
     if power > 0:
         return call(pooling.lp_pool, NAMES, data, **window, p=power)

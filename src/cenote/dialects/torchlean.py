@@ -17,12 +17,14 @@ array([[[1. , 1. ],
 
 Each of ``max_pool``, ``avg_pool`` and ``smooth_max_pool`` has a form on the spatial axes alone, named with
 ``_spatial``, and each of the six has its derivatives, named with ``_jvp`` (x and its tangent dx to the result's
-tangent) and ``_vjp`` (x and the result's cotangent g to that of x). Derivatives at integers are those at the same
-numbers in float64.
+tangent) and ``_vjp`` (x and the result's cotangent g to that of x). TorchLean's own names are there as well:
+``max_pool_spec``, ``max_pool_jvp_spec``, ``max_pool_backward_spec``, ``max_pool_spatial_spec`` and so on, and the
+adaptive and global poolings, which have no others. Derivatives at integers are those at the same numbers in float64.
 
 As there, padding is symmetric and of any size, the window of a maximum that has nothing but padding is 0, an average
 counts padded cells, and a smooth maximum adds them up as zeros. Unlike there, a window that does not fit is an error,
-not one window that looks past the end, and NaN is the result wherever it lies in its window.
+not one window that looks past the end, NaN is the result wherever it lies in its window, and a global maximum that
+several cells have sends the gradient to the first of them, as every other maximum does.
 """
 
 from __future__ import annotations
@@ -35,38 +37,66 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import autodiff, pooling
-from ..arguments import real_number
-from ..arrays import has_nan
-from ..errors import BadType, BadValue, counted, kind, public, shown
-from ..rules import operand
-from ..tensor import Tensor
+from ..api import adaptive, pooling
+from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize, public
+from ..arguments.values import Ints, per_axis, real_number
+from ..backends.dispatch import operand
 from ._common import call, ints
+from ._torchlean import NAMES, Function, form, forms, pulled, pushed, spatial
 
 __all__ = [
+    "AvgPoolSpec",
+    "MaxPoolSpec",
     "PoolSpec",
+    "adaptive_avg_pool_backward_spec",
+    "adaptive_avg_pool_spec",
+    "adaptive_max_pool_backward_spec",
+    "adaptive_max_pool_spec",
     "avg_pool",
+    "avg_pool_backward_spec",
     "avg_pool_jvp",
+    "avg_pool_jvp_spec",
     "avg_pool_spatial",
+    "avg_pool_spatial_backward_spec",
     "avg_pool_spatial_jvp",
+    "avg_pool_spatial_jvp_spec",
+    "avg_pool_spatial_spec",
     "avg_pool_spatial_vjp",
+    "avg_pool_spec",
     "avg_pool_vjp",
+    "global_avg_pool_backward_spec",
+    "global_avg_pool_flat_backward_spec",
+    "global_avg_pool_flat_spec",
+    "global_avg_pool_spec",
+    "global_max_pool_backward_spec",
+    "global_max_pool_flat_backward_spec",
+    "global_max_pool_flat_spec",
+    "global_max_pool_spec",
     "max_pool",
+    "max_pool_backward_spec",
     "max_pool_jvp",
+    "max_pool_jvp_spec",
     "max_pool_spatial",
+    "max_pool_spatial_backward_spec",
     "max_pool_spatial_jvp",
+    "max_pool_spatial_jvp_spec",
+    "max_pool_spatial_spec",
     "max_pool_spatial_vjp",
+    "max_pool_spec",
     "max_pool_vjp",
     "smooth_max_pool",
+    "smooth_max_pool_backward_spec",
     "smooth_max_pool_jvp",
+    "smooth_max_pool_jvp_spec",
     "smooth_max_pool_spatial",
+    "smooth_max_pool_spatial_backward_spec",
     "smooth_max_pool_spatial_jvp",
+    "smooth_max_pool_spatial_jvp_spec",
+    "smooth_max_pool_spatial_spec",
     "smooth_max_pool_spatial_vjp",
+    "smooth_max_pool_spec",
     "smooth_max_pool_vjp",
 ]
-
-Function = Callable[[Any], Any]
-NAMES = {"window": "spec.kernel", "stride": "spec.stride", "padding": "spec.padding"}
 
 
 @dataclass(frozen=True)
@@ -83,14 +113,22 @@ class PoolSpec:
     padding: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        for name, entries in read_spec(self.kernel, self.stride, self.padding).items():
+        for name, entries in reader(type(self).__name__)(self.kernel, self.stride, self.padding).items():
             object.__setattr__(self, name, entries)
+
+
+class MaxPoolSpec(PoolSpec):
+    """TorchLean's name of a :class:`PoolSpec` for maxima; every function takes it."""
+
+
+class AvgPoolSpec(PoolSpec):
+    """TorchLean's name of a :class:`PoolSpec` for averages; every function takes it."""
 
 
 def spec_fields(kernel: object, stride: object, padding: object) -> dict[str, tuple[int, ...]]:
     size = ints("kernel", kernel, 1)
     if not size:
-        raise BadValue(f"kernel={shown(kernel)} is empty: one int for each spatial axis is needed")
+        raise BadValue(f"kernel={format_value(kernel)} is empty: one int for each spatial axis is needed")
     return {
         "kernel": size,
         "stride": ints("stride", stride, 1, count=len(size)),
@@ -98,68 +136,53 @@ def spec_fields(kernel: object, stride: object, padding: object) -> dict[str, tu
     }
 
 
-spec_fields.__name__ = "PoolSpec"  # the call that the user wrote
-read_spec = public(spec_fields)
+def reader(name: str) -> Callable[[object, object, object], dict[str, tuple[int, ...]]]:
+    """:func:`spec_fields` under the name of the class that the user called."""
+
+    def read(kernel: object, stride: object, padding: object) -> dict[str, tuple[int, ...]]:
+        return spec_fields(kernel, stride, padding)
+
+    read.__name__ = name
+    return public(read)
 
 
 # ---------------------------------------------------------------------------------------------------- maximum
 
 
-@public
-def max_pool(spec: PoolSpec, x: ArrayLike) -> Any:
+def _max_pool(channels: int, spec: PoolSpec, x: ArrayLike) -> Any:
     """The largest cell of each window, of each channel: (C, spatial…) → (C, spatial'…).
 
     >>> import numpy as np
     >>> from cenote.dialects import torchlean
     >>> torchlean.max_pool(torchlean.PoolSpec((2,), (1,), (2,)), np.array([[-3.0, -5.0]]))
     array([[ 0., -3., -3., -5.,  0.]])
+    >>> torchlean.max_pool_spatial(torchlean.PoolSpec((2,), (2,), (0,)), np.array([1.0, 3.0, 2.0, 0.0]))
+    array([3., 2.])
 
     Padded cells are never chosen; a window of nothing else is 0, and has no derivative.
     """
-    return hard(spec)(cells(spec, x, 1))
+    return hard(spec)(cells(spec, x, channels))
 
 
-@public
-def max_pool_jvp(spec: PoolSpec, x: ArrayLike, dx: ArrayLike) -> Any:
+def _max_pool_jvp(channels: int, spec: PoolSpec, x: ArrayLike, dx: ArrayLike) -> Any:
     """The tangent of :func:`max_pool` at ``x`` along ``dx``: that of each window's first largest cell."""
-    return pushed(hard(spec), cells(spec, x, 1), dx)
+    return pushed(hard(spec), cells(spec, x, channels), dx)
 
 
-@public
-def max_pool_vjp(spec: PoolSpec, x: ArrayLike, g: ArrayLike) -> Any:
+def _max_pool_vjp(channels: int, spec: PoolSpec, x: ArrayLike, g: ArrayLike) -> Any:
     """The cotangent of ``x`` for the cotangent ``g`` of :func:`max_pool`: to each window's first largest cell."""
-    return pulled(hard(spec), cells(spec, x, 1), g)
+    return pulled(hard(spec), cells(spec, x, channels), g)
 
 
-@public
-def max_pool_spatial(spec: PoolSpec, x: ArrayLike) -> Any:
-    """:func:`max_pool` of one channel, without the channel axis.
-
-    >>> import numpy as np
-    >>> from cenote.dialects import torchlean
-    >>> torchlean.max_pool_spatial(torchlean.PoolSpec((2,), (2,), (0,)), np.array([1.0, 3.0, 2.0, 0.0]))
-    array([3., 2.])
-    """
-    return hard(spec)(cells(spec, x, 0))
-
-
-@public
-def max_pool_spatial_jvp(spec: PoolSpec, x: ArrayLike, dx: ArrayLike) -> Any:
-    """:func:`max_pool_jvp` without the channel axis."""
-    return pushed(hard(spec), cells(spec, x, 0), dx)
-
-
-@public
-def max_pool_spatial_vjp(spec: PoolSpec, x: ArrayLike, g: ArrayLike) -> Any:
-    """:func:`max_pool_vjp` without the channel axis."""
-    return pulled(hard(spec), cells(spec, x, 0), g)
+max_pool, max_pool_spatial, max_pool_spec, max_pool_spatial_spec = forms(_max_pool)
+max_pool_jvp, max_pool_spatial_jvp, max_pool_jvp_spec, max_pool_spatial_jvp_spec = forms(_max_pool_jvp)
+max_pool_vjp, max_pool_spatial_vjp, max_pool_backward_spec, max_pool_spatial_backward_spec = forms(_max_pool_vjp)
 
 
 # ---------------------------------------------------------------------------------------------------- average
 
 
-@public
-def avg_pool(spec: PoolSpec, x: ArrayLike) -> Any:
+def _avg_pool(channels: int, spec: PoolSpec, x: ArrayLike) -> Any:
     """The average of each window, of each channel: (C, spatial…) → (C, spatial'…).
 
     >>> import numpy as np
@@ -170,46 +193,30 @@ def avg_pool(spec: PoolSpec, x: ArrayLike) -> Any:
     >>> torchlean.avg_pool_vjp(spec, np.zeros((1, 3)), np.array([[10.0, 20.0]]))
     array([[ 5., 10., 10.]])
 
-    Padded cells are zeros, and are counted.
+    Padded cells are zeros, and count.
     """
-    return average(spec)(cells(spec, x, 1))
+    return average(spec)(cells(spec, x, channels))
 
 
-@public
-def avg_pool_jvp(spec: PoolSpec, x: ArrayLike, dx: ArrayLike) -> Any:
+def _avg_pool_jvp(channels: int, spec: PoolSpec, x: ArrayLike, dx: ArrayLike) -> Any:
     """The tangent of :func:`avg_pool` at ``x`` along ``dx``: its average."""
-    return pushed(average(spec), cells(spec, x, 1), dx)
+    return pushed(average(spec), cells(spec, x, channels), dx)
 
 
-@public
-def avg_pool_vjp(spec: PoolSpec, x: ArrayLike, g: ArrayLike) -> Any:
+def _avg_pool_vjp(channels: int, spec: PoolSpec, x: ArrayLike, g: ArrayLike) -> Any:
     """The cotangent of ``x`` for the cotangent ``g`` of :func:`avg_pool`: spread evenly over each window."""
-    return pulled(average(spec), cells(spec, x, 1), g)
+    return pulled(average(spec), cells(spec, x, channels), g)
 
 
-@public
-def avg_pool_spatial(spec: PoolSpec, x: ArrayLike) -> Any:
-    """:func:`avg_pool` of one channel, without the channel axis."""
-    return average(spec)(cells(spec, x, 0))
-
-
-@public
-def avg_pool_spatial_jvp(spec: PoolSpec, x: ArrayLike, dx: ArrayLike) -> Any:
-    """:func:`avg_pool_jvp` without the channel axis."""
-    return pushed(average(spec), cells(spec, x, 0), dx)
-
-
-@public
-def avg_pool_spatial_vjp(spec: PoolSpec, x: ArrayLike, g: ArrayLike) -> Any:
-    """:func:`avg_pool_vjp` without the channel axis."""
-    return pulled(average(spec), cells(spec, x, 0), g)
+avg_pool, avg_pool_spatial, avg_pool_spec, avg_pool_spatial_spec = forms(_avg_pool)
+avg_pool_jvp, avg_pool_spatial_jvp, avg_pool_jvp_spec, avg_pool_spatial_jvp_spec = forms(_avg_pool_jvp)
+avg_pool_vjp, avg_pool_spatial_vjp, avg_pool_backward_spec, avg_pool_spatial_backward_spec = forms(_avg_pool_vjp)
 
 
 # --------------------------------------------------------------------------------------------- smooth maximum
 
 
-@public
-def smooth_max_pool(spec: PoolSpec, beta: float, x: ArrayLike) -> Any:
+def _smooth_max_pool(channels: int, spec: PoolSpec, beta: float, x: ArrayLike) -> Any:
     """(1/β)·log Σ exp(β·x) over each window, of each channel: (C, spatial…) → (C, spatial'…).
 
     >>> import numpy as np
@@ -224,37 +231,112 @@ def smooth_max_pool(spec: PoolSpec, beta: float, x: ArrayLike) -> Any:
 
     Any finite ``beta`` but 0. Padded cells are zeros, which are part of the sum.
     """
-    return smooth(spec, beta)(cells(spec, x, 1))
+    return smooth(spec, beta)(cells(spec, x, channels))
 
 
-@public
-def smooth_max_pool_jvp(spec: PoolSpec, beta: float, x: ArrayLike, dx: ArrayLike) -> Any:
+def _smooth_max_pool_jvp(channels: int, spec: PoolSpec, beta: float, x: ArrayLike, dx: ArrayLike) -> Any:
     """The tangent of :func:`smooth_max_pool` at ``x`` along ``dx``: its mean by softmax(β·x) over each window."""
-    return pushed(smooth(spec, beta), cells(spec, x, 1), dx)
+    return pushed(smooth(spec, beta), cells(spec, x, channels), dx)
 
 
-@public
-def smooth_max_pool_vjp(spec: PoolSpec, beta: float, x: ArrayLike, g: ArrayLike) -> Any:
+def _smooth_max_pool_vjp(channels: int, spec: PoolSpec, beta: float, x: ArrayLike, g: ArrayLike) -> Any:
     """The cotangent of ``x`` for the cotangent ``g`` of :func:`smooth_max_pool`: shared by softmax(β·x)."""
-    return pulled(smooth(spec, beta), cells(spec, x, 1), g)
+    return pulled(smooth(spec, beta), cells(spec, x, channels), g)
 
 
-@public
-def smooth_max_pool_spatial(spec: PoolSpec, beta: float, x: ArrayLike) -> Any:
-    """:func:`smooth_max_pool` of one channel, without the channel axis."""
-    return smooth(spec, beta)(cells(spec, x, 0))
+smooth_max_pool, smooth_max_pool_spatial, smooth_max_pool_spec, smooth_max_pool_spatial_spec = forms(_smooth_max_pool)
+(
+    smooth_max_pool_jvp,
+    smooth_max_pool_spatial_jvp,
+    smooth_max_pool_jvp_spec,
+    smooth_max_pool_spatial_jvp_spec,
+) = forms(_smooth_max_pool_jvp)
+(
+    smooth_max_pool_vjp,
+    smooth_max_pool_spatial_vjp,
+    smooth_max_pool_backward_spec,
+    smooth_max_pool_spatial_backward_spec,
+) = forms(_smooth_max_pool_vjp)
 
 
-@public
-def smooth_max_pool_spatial_jvp(spec: PoolSpec, beta: float, x: ArrayLike, dx: ArrayLike) -> Any:
-    """:func:`smooth_max_pool_jvp` without the channel axis."""
-    return pushed(smooth(spec, beta), cells(spec, x, 0), dx)
+# ------------------------------------------------------------------------------------------ adaptive and global
 
 
-@public
-def smooth_max_pool_spatial_vjp(spec: PoolSpec, beta: float, x: ArrayLike, g: ArrayLike) -> Any:
-    """:func:`smooth_max_pool_vjp` without the channel axis."""
-    return pulled(smooth(spec, beta), cells(spec, x, 0), g)
+def _adaptive_pool(function: Function, output_size: Ints, x: ArrayLike) -> Any:
+    """The {} of each of ``output_size`` bins, which cover the spatial axes: (C, spatial…) → (C, *output_size).
+
+    >>> import numpy as np
+    >>> from cenote.dialects import torchlean
+    >>> torchlean.adaptive_avg_pool_spec((3,), np.array([[1.0, 2.0, 3.0, 4.0, 5.0]]))
+    array([[1.5, 3. , 4.5]])
+    >>> torchlean.adaptive_max_pool_spec(5, np.array([[1.0, 2.0, 3.0]]))
+    array([[1., 2., 2., 3., 3.]])
+
+    ``output_size`` is an int or one int per spatial axis. Bin i of o on n cells goes from floor(i·n/o) to
+    ceil((i+1)·n/o).
+    """
+    return binned(function, output_size, data := spatial(x))(data)
+
+
+def _adaptive_pool_backward(function: Function, output_size: Ints, x: ArrayLike, g: ArrayLike) -> Any:
+    """The cotangent of ``x`` for the cotangent ``g`` of :func:`adaptive_{}_pool_spec`."""
+    return pulled(binned(function, output_size, data := spatial(x)), data, g)
+
+
+def _global_pool(function: Function, x: ArrayLike) -> Any:
+    """The {} of each channel: (C, spatial…) → {}.
+
+    >>> import numpy as np
+    >>> from cenote.dialects import torchlean
+    >>> x = np.arange(8.0).reshape(2, 2, 2)
+    >>> torchlean.global_avg_pool_spec(x).shape, torchlean.global_avg_pool_flat_spec(x)
+    ((2, 1, 1), array([1.5, 5.5]))
+    >>> torchlean.global_max_pool_flat_backward_spec(x, np.array([1.0, 2.0]))[:, 1]
+    array([[0., 1.],
+           [0., 2.]])
+    """
+    return function(spatial(x))
+
+
+def _global_pool_backward(function: Function, x: ArrayLike, g: ArrayLike) -> Any:
+    """The cotangent of ``x`` for the cotangent ``g`` of :func:`global_{}_pool{}_spec`."""
+    return pulled(function, spatial(x), g)
+
+
+def binned(function: Function, output_size: object, x: Any) -> Function:
+    sizes = per_axis("output_size", output_size, x.ndim - 1, 0)
+    return lambda x: call(function, NAMES, x, sizes, axes=tuple(range(1, x.ndim)))
+
+
+def whole(function: Function) -> Function:
+    return lambda x: call(function, NAMES, x, axes=tuple(range(1, x.ndim)))
+
+
+def flat(function: Function) -> Function:
+    return lambda x: whole(function)(x).reshape(x.shape[:1])
+
+
+AVG, MAX = adaptive.adaptive_avg_pool, adaptive.adaptive_max_pool
+adaptive_avg_pool_spec = form(_adaptive_pool, AVG, "adaptive_avg_pool_spec", "average")
+adaptive_max_pool_spec = form(_adaptive_pool, MAX, "adaptive_max_pool_spec", "largest cell")
+adaptive_avg_pool_backward_spec = form(_adaptive_pool_backward, AVG, "adaptive_avg_pool_backward_spec", "avg")
+adaptive_max_pool_backward_spec = form(_adaptive_pool_backward, MAX, "adaptive_max_pool_backward_spec", "max")
+
+MEAN, TOP = whole(adaptive.global_avg_pool), whole(adaptive.global_max_pool)
+global_avg_pool_spec = form(_global_pool, MEAN, "global_avg_pool_spec", "average", "(C, 1, …)")
+global_max_pool_spec = form(_global_pool, TOP, "global_max_pool_spec", "largest cell", "(C, 1, …)")
+global_avg_pool_backward_spec = form(_global_pool_backward, MEAN, "global_avg_pool_backward_spec", "avg", "")
+global_max_pool_backward_spec = form(_global_pool_backward, TOP, "global_max_pool_backward_spec", "max", "")
+
+FLAT_MEAN, FLAT_TOP = flat(adaptive.global_avg_pool), flat(adaptive.global_max_pool)
+global_avg_pool_flat_spec = form(_global_pool, FLAT_MEAN, "global_avg_pool_flat_spec", "average", "(C,)")
+global_max_pool_flat_spec = form(_global_pool, FLAT_TOP, "global_max_pool_flat_spec", "largest cell", "(C,)")
+global_avg_pool_flat_backward_spec = form(
+    _global_pool_backward, FLAT_MEAN, "global_avg_pool_flat_backward_spec", "avg", "_flat"
+)
+global_max_pool_flat_backward_spec = form(
+    _global_pool_backward, FLAT_TOP, "global_max_pool_flat_backward_spec", "max", "_flat"
+)
 
 
 # ------------------------------------------------------------------------------- what a spec says, as a function
@@ -284,7 +366,7 @@ def smooth(spec: object, beta: object) -> Function:
     spec = checked(spec)
     sharpness = real_number("beta", beta)
     if sharpness == 0 or not math.isfinite(sharpness):
-        raise BadValue(f"beta={shown(beta)}: a finite number other than 0 is needed")
+        raise BadValue(f"beta={format_value(beta)}: a finite number other than 0 is needed")
     return lambda x: call(
         pooling.smooth_max_pool,
         NAMES, x, window=spec.kernel, stride=spec.stride, padding=spec.padding, beta=sharpness, pad_value=0.0,
@@ -293,7 +375,7 @@ def smooth(spec: object, beta: object) -> Function:
 
 def checked(spec: object) -> PoolSpec:
     if not isinstance(spec, PoolSpec):
-        raise BadType(f"spec={shown(spec)}: a PoolSpec is needed, not {kind(spec)}")
+        raise BadType(f"spec={format_value(spec)}: a PoolSpec is needed, not {describe_type(spec)}")
     return spec
 
 
@@ -303,42 +385,7 @@ def cells(spec: PoolSpec, x: object, channels: int) -> Any:
     if data.ndim != needed:
         layout = "(channels, spatial…)" if channels else "(spatial…)"
         raise BadValue(
-            f"x has shape {shown(data.shape)}: spec.kernel={shown(spec.kernel)} needs "
-            f"{counted(needed, 'axis', 'axes')}, {layout}"
+            f"x has shape {format_value(data.shape)}: spec.kernel={format_value(spec.kernel)} needs "
+            f"{pluralize(needed, 'axis', 'axes')}, {layout}"
         )
     return data
-
-
-# ------------------------------------------------------------------------------------------------- derivatives
-
-
-def pushed(f: Function, x: Any, dx: object) -> Any:
-    _, push = call(autodiff.linearize, NAMES, f, differentiable(x))
-    return like(push(direction("dx", dx, "x", x)), x, dx)
-
-
-def pulled(f: Function, x: Any, g: object) -> Any:
-    y, pull = call(autodiff.vjp, NAMES, f, differentiable(x))
-    return like(pull(direction("g", g, "the result", y))[0], x, g)
-
-
-def differentiable(x: Any) -> Any:
-    """Integers are numbers here like any others, not constants."""
-    return x if has_nan(x.dtype) else x.astype(np.float64)
-
-
-def direction(name: str, given: object, of: str, point: Any) -> Any:
-    """A tangent or cotangent, which has the shape of what it belongs to."""
-    data = operand(given, name)
-    if data.shape != point.shape:
-        raise BadValue(f"{name} has shape {shown(data.shape)}, {of} has {shown(point.shape)}: they must agree")
-    if data.dtype.kind == "c" and point.dtype.kind != "c":
-        raise BadType(f"{name} has dtype {data.dtype}, {of} has {point.dtype}: real numbers are needed")
-    return data
-
-
-def like(out: Any, *given: object) -> Any:
-    """Tensors give a Tensor, a constant one where the derivative does not depend on them."""
-    if isinstance(out, Tensor) or not any(isinstance(value, Tensor) for value in given):
-        return out
-    return Tensor(out, constant=True)

@@ -19,6 +19,8 @@ As there, the stride is 1 by default, negative padding crops, a window that does
 - floats keep their dtype, and averages of integers and bool are float64, from sums that do not overflow;
 - both modes of derivatives follow the first of tied cells, −inf and NaN included, with negative padding too;
 - sizes may be any sequence, a list say.
+
+``nnx`` and ``linen`` have the four functions too, as ``from flax import nnx`` has them.
 """
 
 from __future__ import annotations
@@ -31,12 +33,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import fold, pooling
-from ..arguments import INT64_MAX, as_flag, as_int, as_sequence
-from ..errors import BadType, BadValue, counted, kind, public, shown
-from ..rules import operand
-from ..tensor import data_of
-from ._common import call, ints
+from ...api import fold, pooling
+from ...arguments.errors import BadType, BadValue, describe_type, format_value, pluralize, public
+from ...arguments.values import INT64_MAX, as_flag, as_int, as_sequence
+from ...backends.dispatch import operand
+from .._common import call, ints
 
 __all__ = ["avg_pool", "max_pool", "min_pool", "pool"]
 
@@ -149,9 +150,11 @@ def pool(
     x = operand(inputs, "inputs")
     known = monoid(init, reduce_fn)
     if known is None:
-        call(fold.initial, NAMES, init, data_of(x))
+        call(fold.initial, NAMES, init, x.dtype)
     if not callable(reduce_fn):
-        raise BadType(f"reduce_fn={shown(reduce_fn)}: a function of two arrays is needed, not {kind(reduce_fn)}")
+        raise BadType(
+            f"reduce_fn={format_value(reduce_fn)}: a function of two arrays is needed, not {describe_type(reduce_fn)}"
+        )
     laid, window = lay(x, window_shape, strides, padding)
     if known is not None:
         return known(laid, window)
@@ -203,13 +206,14 @@ def lay(x: Any, window_shape: object, strides: object, padding: object) -> tuple
     rank = len(size)
     if x.ndim < rank + 1:
         raise BadValue(
-            f"inputs has shape {shown(x.shape)}: window_shape={shown(size)} needs at least "
-            f"{counted(rank + 1, 'axis', 'axes')}, {rank} for the window and one for the features"
+            f"inputs has shape {format_value(x.shape)}: window_shape={format_value(size)} needs at least "
+            f"{pluralize(rank + 1, 'axis', 'axes')}, {rank} for the window and one for the features"
         )
     steps = () if strides is None else ints("strides", strides, 1)
     if steps and len(steps) != rank:
         raise BadValue(
-            f"strides={shown(strides)} has {counted(len(steps), 'entry', 'entries')}, window_shape={shown(size)} has "
+            f"strides={format_value(strides)} has {pluralize(len(steps), 'entry', 'entries')}, "
+            f"window_shape={format_value(size)} has "
             f"{rank}: give one int per axis, or None"
         )
     steps = steps or (1,) * rank
@@ -247,25 +251,31 @@ def read_padding(value: object, rank: int) -> str | Pairs:
             return ((0, 0),) * rank
         if name in ("same", "same_lower"):
             return name if rank else ()
-        raise BadValue(f"padding={shown(value)} is not known: {PADDINGS} is needed")
+        raise BadValue(f"padding={format_value(value)} is not known: {PADDINGS} is needed")
     entries = as_sequence(value)
     example = ((1, 1),) * max(rank, 1)
     if entries is None:
-        raise BadType(f"padding={shown(value)}: {PADDINGS} is needed, such as {example}, not {kind(value)}")
+        raise BadType(
+            f"padding={format_value(value)}: {PADDINGS} is needed, such as {example}, not {describe_type(value)}"
+        )
     if len(entries) != rank:
         raise BadValue(
-            f"padding={shown(value)} has {counted(len(entries), 'entry', 'entries')}, the window has "
-            f"{counted(rank, 'axis', 'axes')}: give one (low, high) pair per axis"
+            f"padding={format_value(value)} has {pluralize(len(entries), 'entry', 'entries')}, the window has "
+            f"{pluralize(rank, 'axis', 'axes')}: give one (low, high) pair per axis"
         )
     pairs = []
     for entry in entries:
         pair = as_sequence(entry)
         if pair is None:
             raise BadType(
-                f"padding={shown(value)}: one (low, high) pair per axis is needed, such as {example}, not {kind(entry)}"
+                f"padding={format_value(value)}: one (low, high) pair per axis is needed, such as {example}, not "
+                f"{describe_type(entry)}"
             )
         if len(pair) != 2:
-            raise BadValue(f"padding={shown(value)}: {shown(entry)} is not a (low, high) pair")
+            raise BadValue(f"padding={format_value(value)}: {format_value(entry)} is not a (low, high) pair")
         low, high = (as_int("padding", value, cells, -INT64_MAX) for cells in pair)
         pairs.append((low, high))
     return tuple(pairs)
+
+
+from . import linen, nnx  # noqa: E402, F401  which have the functions above
