@@ -8,10 +8,11 @@ SOURCES := $(CPP) CMakeLists.txt pyproject.toml
 PY := src tests benchmarks examples
 SANITIZED := build/sanitize
 
-.PHONY: help demo test sanitize bench lint format clean
+.PHONY: help demo test check sanitize bench lint format clean
 help:
 	@echo 'make demo      build what this CPU needs, install into $(VENV) and run the demonstration'
 	@echo 'make test      build, install what the tests need and run them all'
+	@echo 'make check     run the quick core of the tests, about a minute'
 	@echo 'make sanitize  build with sanitizers into $(SANITIZED) and run the tests of the core on it, on every SIMD level'
 	@echo 'make bench     time cenote beside other libraries and a copy, and write the tables of README.md'
 	@echo 'make lint      check formatting, types and style'
@@ -60,13 +61,23 @@ $(VENV)/.bench: $(VENV)/.built
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tools/extra.py bench)
 	@touch $@
 
-demo: $(VENV)/.native
+$(VENV)/.demo: $(VENV)/.native
+	@echo '» installing what the demonstration draws with'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tools/extra.py demo)
+	@touch $@
+
+demo: $(VENV)/.demo
 	@echo '» running the demonstration'
 	@$(BIN)/cenote demo --out build
 
 test: $(VENV)/.test
 	@echo '» running the tests'
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto
+
+# While working: what is not marked slow, with a quarter of the random cases.
+check: $(VENV)/.test
+	@echo '» running the quick tests'
+	@CENOTE_TEST_SHARE=4 $(BIN)/python -m pytest -q -n auto -m 'not slow'
 
 # In a place of its own: what is installed in $(VENV) stays as it is.
 $(SANITIZED)/.built: $(VENV)/.tools $(SOURCES) $(wildcard src/cenote/*.py src/cenote/*/*.py)

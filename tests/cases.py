@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cenote import _core
-from cenote.errors import BadValue
-from cenote.geometry import Geometry
-from cenote.window import parse_window
+from cenote.arguments.errors import BadValue
+from cenote.geometry.axes import Geometry
+from cenote.geometry.window import parse_window
 
 Array = NDArray[Any]
 

@@ -11,3 +11,5 @@ COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.filter_too_muc
 settings.register_profile("search", settings(**COMMON))  # type: ignore[arg-type]
 settings.register_profile("judge", settings(derandomize=True, **COMMON))  # type: ignore[arg-type]
 settings.load_profile("judge" if os.environ.get("CI") else "search")
+
+collect_ignore = ["typing"]  # for type checkers, see test_types.py

@@ -11,11 +11,11 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import cases
-from cenote import convolution_reference as slow
-from cenote.arrays import native
-from cenote.convolving import batched, filter_order
-from cenote.errors import BadValue
-from cenote.frame import Frame, conv_frame
+from cenote.arguments.arrays import native
+from cenote.arguments.errors import BadValue
+from cenote.conv_core import batched, filter_order
+from cenote.geometry.conv import ConvGeometry, conv_frame
+from cenote.reference import conv as slow
 
 Array = cases.Array
 DTYPES = [*cases.INTEGERS, *cases.FLOATS, *cases.COMPLEX]
@@ -25,7 +25,7 @@ DTYPES = [*cases.INTEGERS, *cases.FLOATS, *cases.COMPLEX]
 class ConvCase(cases.Case):
     """x, w, y and biases of both ends, which fit together, and how to run them; ``arguments`` are those of conv."""
 
-    frame: Frame
+    frame: ConvGeometry
     w: Array
     y: Array
     bias: Array  # of y
@@ -111,7 +111,7 @@ def conv_cases(draw: st.DrawFn, dtypes: list[np.dtype[Any]], rounded: bool = Fal
     )
 
 
-def reference(frame: Frame, result: str, operands: dict[str, Array], bias: Array | None = None) -> Array:
+def reference(frame: ConvGeometry, result: str, operands: dict[str, Array], bias: Array | None = None) -> Array:
     """What the reference makes of arrays in the user's layout, in that layout."""
     held = {
         name: (filter_order if name == "w" else batched)(a.astype(native(a.dtype)), frame)

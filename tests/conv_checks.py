@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from cases import DEFAULT_LIMITS, Case, same_bits
-from cenote.convolving import convolve
-from cenote.frame import Frame, conv_frame
+from cenote.conv_core import convolve
+from cenote.geometry.conv import ConvGeometry, conv_frame
 from conv_cases import reference
 
 RESULTS = ["y", "x", "w"]
 LAYOUTS = ["channels_last", "channels_first"]
 
 
-def frame_of(layout: str, batch: int, space: tuple[int, ...], window: tuple[int, ...], **given: Any) -> Frame:
+def frame_of(layout: str, batch: int, space: tuple[int, ...], window: tuple[int, ...], **given: Any) -> ConvGeometry:
     """``channels`` in, ``filters`` out; the rest is what conv takes."""
     groups = given.get("groups", 1)
     channels, filters = given.pop("channels"), given.pop("filters")
@@ -38,7 +38,7 @@ def whole(rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "f", sh
 
 
 def check(
-    frame: Frame, level: str, *, shift: int = 0, threads: int = 2, dtype: str = "f", results: Any = RESULTS
+    frame: ConvGeometry, level: str, *, shift: int = 0, threads: int = 2, dtype: str = "f", results: Any = RESULTS
 ) -> None:
     rng = np.random.default_rng(sum(frame.x))
     arrays = {name: whole(rng, getattr(frame, name), dtype, shift) for name in "xwy"}

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from cases import DEFAULT_LIMITS, LEVELS, Array, Case, make_data, same_bits
-from cenote import primitives, reference
-from cenote.arrays import memory_order
-from cenote.geometry import Geometry
+from cenote import core
+from cenote.arguments.arrays import memory_order
+from cenote.geometry.axes import Geometry
+from cenote.reference import pooling as reference
 
 DTYPES = [np.dtype(t) for t in "fBdhieb"]
 
@@ -47,8 +48,8 @@ def check_pick(x: Array, geometry: Geometry, largest: bool, omit: bool) -> None:
     expected, expected_where = reference.pick(x, geometry, largest, omit)
     for case in ways(x, geometry):
         with case.setting():
-            values, where = primitives.pick(x, geometry, largest, omit, True)
-            only = primitives.pick(x, geometry, largest, omit, False)[0]
+            values, where = core.pick(x, geometry, largest, omit, True)
+            only = core.pick(x, geometry, largest, omit, False)[0]
         what = (largest, omit, x.dtype, case.level, case.threads, geometry)
         assert where is not None
         assert same_bits(values, expected), what
@@ -72,9 +73,9 @@ def check_sums(x: Array, geometry: Geometry) -> None:
         for case in ways(x, geometry):
             what = (omit, x.dtype, case.level, case.threads, geometry)
             with case.setting():
-                assert same_bits(primitives.sum_pool(x, geometry, omit), total), what
+                assert same_bits(core.sum_pool(x, geometry, omit), total), what
                 for (divisor, pad), expected in averages.items():
-                    assert same_bits(primitives.avg_pool(x, geometry, omit, divisor, pad), expected), (
+                    assert same_bits(core.avg_pool(x, geometry, omit, divisor, pad), expected), (
                         divisor,
                         pad,
                         what,
@@ -116,13 +117,13 @@ def check_scatter(x: Array, geometry: Geometry, dtype: str, largest: bool = True
     """To the bit, on every level, with any number of threads: a sum does not depend on how the plane is cut."""
     g = np.random.default_rng(4).standard_normal(geometry.out_shape).astype(dtype)
     values, where = reference.pick(x, geometry, largest, omit)
-    expected = scattered(g, where, geometry, memory_order(primitives.winners(x, geometry, largest, omit)[1]))
+    expected = scattered(g, where, geometry, memory_order(core.winners(x, geometry, largest, omit)[1]))
     gathered = np.where(where < 0, np.zeros((), dtype), expected[tuple(winning_cells(where, geometry))])
     for case in ways(x, geometry, 1):
         with case.setting():
-            found, offsets = primitives.winners(x, geometry, largest, omit)
-            got = primitives.scatter(g, offsets, geometry)
-            back = primitives.gather(got, offsets, geometry)
+            found, offsets = core.winners(x, geometry, largest, omit)
+            got = core.scatter(g, offsets, geometry)
+            back = core.gather(got, offsets, geometry)
         what = (case.level, case.threads, dtype, omit, geometry)
         assert same_bits(found, values), what
         assert same_bits(got, expected), what

@@ -13,9 +13,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from cenote.arrays import NATIVE, RESULT, DType, as_array, averaged, convolved, native, real_valued, summed
-from cenote.errors import BadType
-from cenote.reference import accumulator
+from cenote.arguments.arrays import NATIVE, RESULT, DType, as_array, averaged, convolved, native, real_valued, summed
+from cenote.arguments.errors import BadType
+from cenote.reference.pooling import accumulator
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "dtypes.md"
 ERROR = "TypeError"
@@ -98,7 +98,7 @@ def accumulators_table() -> str:
 TEXT = """\
 # Dtypes
 
-<!-- Written by tools/dtype_table.py from the rules in src/cenote/arrays.py. Do not edit it by hand. -->
+<!-- Written by tools/dtype_table.py from the rules in src/cenote/arguments/arrays.py. Do not edit it by hand. -->
 
 ## What comes out
 

@@ -14,9 +14,11 @@ import time
 ROOT = pathlib.Path(__file__).parent.parent
 # Together they go through every kernel: those of pooling and its derivatives, of convolution, of memory.
 TESTS = """
-core layouts unaligned paths paths_derivatives small_windows slides slides_winners sums_that_slide strips walks row_ends
-few_lanes windows_of_nan windows_that_tile past_cache derivatives pool
-conv_core conv_paths conv_winograd conv_derivatives
+kernels/core kernels/unaligned kernels/paths kernels/paths_derivatives kernels/direct kernels/direct_tiles
+kernels/line_buffer_max kernels/line_buffer_argmax kernels/line_buffer_sum kernels/line_buffer_norm
+kernels/column_strips kernels/row_ends kernels/few_lanes kernels/streaming_stores kernels/conv_core
+kernels/conv_paths kernels/conv_winograd spec/layouts spec/windows_of_nan spec/pool spec/weighted
+autodiff/derivatives autodiff/conv_derivatives spec/result_dtypes
 """
 
 
@@ -49,7 +51,7 @@ def main(installed: str) -> int:
     core, *levels = known.split()
     if not pathlib.Path(core).is_relative_to(installed):
         sys.exit(f"{core} is not the build in {installed}")
-    files = [str(ROOT / "tests" / f"test_{name}.py") for name in TESTS.split()]
+    files = [str(ROOT / "tests" / name.replace("/", "/test_")) + ".py" for name in TESTS.split()]
     for level in sys.argv[2:] or levels:
         start = time.monotonic()
         # Reports go to the process's own stderr, so that stays open.

@@ -1,15 +1,19 @@
 """Windows over arrays: pooling and convolution of any rank, in any layout, right and fast."""
 
-from .adaptive import adaptive_avg_pool, adaptive_max_pool, global_avg_pool, global_max_pool
-from .autodiff import grad, jvp, linearize, value_and_grad, vjp
-from .checking import check_grads
-from .convolution import conv, conv_transpose
-from .fold import pool, reducer
-from .kernels import which_kernel
-from .pooling import avg_pool, lp_pool, max_pool, min_pool, output_shape, smooth_max_pool, sum_pool
+from typing import TYPE_CHECKING
+
+from .api.adaptive import adaptive_avg_pool, adaptive_max_pool, global_avg_pool, global_max_pool
+from .api.convolution import conv, conv_transpose
+from .api.filtering import convolve, correlate
+from .api.fold import pool, reducer
+from .api.kernels import which_kernel
+from .api.pooling import avg_pool, lp_pool, max_pool, min_pool, output_shape, smooth_max_pool, sum_pool
+from .api.unpooling import max_unpool
+from .autodiff.checking import check_grads
+from .autodiff.tensor import Tensor
+from .autodiff.transforms import grad, jvp, linearize, value_and_grad, vjp
+from .cache import clear_cache
 from .runtime import get_num_threads, num_threads, set_num_threads, show_config
-from .tensor import Tensor
-from .unpooling import max_unpool
 
 __all__ = [
     "Tensor",
@@ -17,8 +21,12 @@ __all__ = [
     "adaptive_max_pool",
     "avg_pool",
     "check_grads",
+    "clear_cache",
     "conv",
     "conv_transpose",
+    "convolve",
+    "correlate",
+    "dialects",
     "get_num_threads",
     "global_avg_pool",
     "global_max_pool",
@@ -41,3 +49,29 @@ __all__ = [
     "vjp",
     "which_kernel",
 ]
+
+
+if TYPE_CHECKING:
+    from . import dialects
+
+    __version__: str
+else:  # type checkers would take any name for an attribute
+
+    def __getattr__(name):
+        if name == "dialects":
+            from importlib import import_module
+
+            return import_module(".dialects", __name__)
+        if name == "__version__":
+            from importlib import metadata  # slow to import
+
+            try:
+                globals()[name] = metadata.version(__name__)
+                return globals()[name]
+            except metadata.PackageNotFoundError:
+                pass
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from . import _core
-from .errors import BadType, BadValue, kind, public, shown
+from .arguments.errors import BadType, BadValue, describe_type, format_value, public
 
 MOST_THREADS = 1024
 KEPT, MOST_KEPT = 256, 2**20  # MiB of large results
@@ -55,9 +55,9 @@ def kept_from_environment() -> int:
 
 def checked_threads(n: object) -> int:
     if isinstance(n, (bool, np.timedelta64)) or not isinstance(n, (int, np.integer)):
-        raise BadType(f"n={shown(n)}: an int from 1 to {MOST_THREADS} is needed, not {kind(n)}")
+        raise BadType(f"n={format_value(n)}: an int from 1 to {MOST_THREADS} is needed, not {describe_type(n)}")
     if not 1 <= n <= MOST_THREADS:
-        raise BadValue(f"n={shown(n)}: a number of threads from 1 to {MOST_THREADS} is needed")
+        raise BadValue(f"n={format_value(n)}: a number of threads from 1 to {MOST_THREADS} is needed")
     return int(n)
 
 

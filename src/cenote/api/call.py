@@ -1,0 +1,130 @@
+"""From a user's call to an Op and back: what every public function does with its data, ``dtype`` and ``out``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import core
+from ..arguments.arrays import Array, DType, has_nan, is_bfloat16, native
+from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize
+from ..autodiff.tensor import Tensor
+from ..backends import tensor as _tensor  # noqa: F401  which registers itself
+from ..backends.dispatch import NUMPY, Backend, dispatch
+from ..geometry.window import by_arguments
+from ..ops.base import Op, Spec, WindowOp
+
+OpOf = Callable[[Spec], Op]
+
+
+def call(
+    key: object, x: Any, given: tuple[Any, ...], parse: Callable[..., OpOf], out: Any = None
+) -> tuple[tuple[Any, ...], Any, Any]:
+    """The outputs of the Op that ``parse(*given)`` makes for the shape and dtype of ``x``, the Op, and the operand.
+
+    The Op is kept for equal arguments. Of several mistakes that of an argument is reported, not that of the data.
+    """
+    backend = dispatch(x)
+    data = operand_or_none(backend, x)
+    if data is None:
+        parse(*given)
+        data = backend.operand(x, "x")
+    spec = backend.spec(data)
+    op = by_arguments((key, spec), given, lambda: parse(*given)(spec))
+    return finish(backend, op, (data,), out), op, data
+
+
+def operand_or_none(backend: Backend, x: Any) -> Any:
+    try:
+        return backend.operand(x, "x")
+    except (BadType, BadValue):
+        return None
+
+
+def finish(backend: Backend, op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
+    """The outputs of an Op, in ``out`` if that is given."""
+    if out is None:
+        if backend is not NUMPY:
+            refuse_integer(op, operands)
+        return backend.bind(op, *operands)
+    targets = check_out(out, op.infer(*map(backend.spec, operands)), operands, backend)
+    found = op.plan_for(operands[0].dtype) if isinstance(op, WindowOp) else None
+    if found is not None and core.run_into(operands[0], found[1], targets):
+        return targets
+    for target, output in zip(targets, backend.bind(op, *operands), strict=True):
+        np.copyto(target, output)
+    return targets
+
+
+# -------------------------------------------------------------------------------------------------- dtype=
+
+
+def parse_dtype(given: object) -> DType | None:
+    """The argument ``dtype`` of a result."""
+    if given is None:
+        return None
+    if not isinstance(given, (np.dtype, type, str)):
+        raise BadType(f"dtype={format_value(given)}: a NumPy dtype is needed, not {describe_type(given)}")
+    try:
+        dtype = np.dtype(given)
+    except Exception:  # whatever NumPy finds wrong with it
+        raise BadType(f"dtype={format_value(given)} is no dtype of NumPy's") from None
+    if (dtype.kind not in "iufc" and not is_bfloat16(dtype)) or dtype.char in "gG":
+        raise BadType(
+            f"dtype={format_value(given)}: an integer type, float16, bfloat16, float32, float64, complex64 or "
+            "complex128 "
+            "is needed"
+        )
+    return native(dtype)
+
+
+def result_dtype(natural: DType, wanted: DType | None) -> DType:
+    """The dtype of a result that would be ``natural``, where a ``dtype`` may have been given."""
+    if wanted is None:
+        return natural
+    if (natural.kind == "c") != (wanted.kind == "c"):
+        have, need = ("complex", "complex64 or complex128") if natural.kind == "c" else ("real", "a real dtype")
+        raise BadType(f"dtype={format_value(str(wanted))}: the result is {have}, {need} is needed")
+    return wanted
+
+
+def refuse_integer(op: Op, operands: tuple[Any, ...]) -> None:
+    """No derivative passes through an integer dtype: a Tensor that has one is refused."""
+    after: DType | None = getattr(op, "after", None)
+    if after is None or has_nan(after):
+        return
+    if any(isinstance(x, Tensor) and not x.constant for x in operands):
+        raise BadType(
+            f"dtype={format_value(str(after))}: an integer result has no derivative, give a float dtype or x.data"
+        )
+
+
+# ---------------------------------------------------------------------------------------------------- out=
+
+
+def check_out(out: object, specs: tuple[Spec, ...], operands: tuple[Any, ...], backend: Backend) -> tuple[Array, ...]:
+    """The argument ``out`` as arrays that the outputs fit."""
+    if backend is not NUMPY:
+        raise BadType("out is for NumPy arrays only: leave it out")
+    arrays = out if isinstance(out, tuple) else (out,)
+    if len(arrays) != len(specs):
+        have = pluralize(len(arrays), "array", "arrays")
+        need = "the result is 1: give an array" if len(specs) == 1 else "return_indices=True gives 2: give a pair"
+        raise BadValue(f"out has {have}, {need}")
+    for array, spec in zip(arrays, specs, strict=True):
+        if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
+            raise BadType(f"out is {describe_type(array)}: a NumPy array is needed")
+        if array.shape != spec.shape or array.dtype != spec.dtype:
+            raise BadValue(
+                f"out has shape {array.shape} and dtype {array.dtype}, the result has shape {spec.shape} and dtype "
+                f"{spec.dtype}"
+            )
+        if not array.flags.writeable:
+            raise BadValue("out is read-only")
+        if any(isinstance(x, np.ndarray) and np.shares_memory(array, x) for x in operands):
+            raise BadValue("out shares memory with an operand: give an array of its own")
+    if len(arrays) == 2 and np.shares_memory(*arrays):
+        raise BadValue("out is a pair of arrays that share memory: give two of their own")
+    return arrays

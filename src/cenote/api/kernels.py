@@ -1,0 +1,96 @@
+"""Which algorithm of the core serves a call: for maintainers, bug reports and tests."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from .. import _core
+from ..arguments.arrays import Array, DType, as_array
+from ..arguments.errors import BadType, BadValue, describe_type, format_value, public
+from ..arguments.values import as_int, as_sequence
+
+OPERATIONS = (
+    "max_pool", "min_pool", "sum_pool", "avg_pool", "lp_pool", "smooth_max_pool", "adaptive_max_pool",
+    "adaptive_avg_pool", "global_max_pool", "global_avg_pool", "conv", "conv_transpose",
+)  # fmt: skip
+WITHOUT_WINDOW = ("global_max_pool", "global_avg_pool")
+MOST = 2**40  # bytes that are reserved, and never touched
+
+
+def dtype_of(given: DTypeLike | None) -> DType:
+    try:
+        return np.dtype(np.float32 if given is None else given)
+    except TypeError as error:
+        raise BadType(f"dtype={format_value(given)}: {error}") from None
+
+
+def stand_in(name: str, given: object, dtype: DTypeLike | None) -> Array:
+    """The array that was given, or one of the shape that was given, whose memory nobody reads."""
+    entries = as_sequence(given) if isinstance(given, (tuple, list)) else None
+    if entries is None or not all(isinstance(n, (int, np.integer)) for n in entries):
+        x = as_array(given, name)
+        return x if dtype is None else x.astype(dtype_of(dtype), copy=False)
+    shape = tuple(as_int(name, given, n, 0) for n in entries)
+    wanted = dtype_of(dtype)
+    if math.prod(shape) * wanted.itemsize > MOST:
+        raise BadValue(f"{name}={format_value(given)}: an array of {wanted} of this shape is larger than 1 TiB")
+    return np.zeros(shape, wanted)
+
+
+@public
+def which_kernel(
+    op: str,
+    x_or_shape: ArrayLike | tuple[int, ...],
+    window: Any = None,
+    *,
+    dtype: DTypeLike | None = None,
+    **options: Any,
+) -> str:
+    """The name of the algorithm that would serve a call of a pooling or convolution function.
+
+    Nothing is computed. The name depends on the shapes, strides, dtype and options of the call, on the SIMD level in
+    use and on the number of threads. ``CENOTE_VERBOSE=1`` in the environment prints it for every call.
+
+    Parameters
+    ----------
+    op : str
+        The name of the function: "max_pool", "conv", …
+    x_or_shape : array_like or tuple of int
+        The data, or its shape: that of an array in C order.
+    window
+        The window, or for a convolution the filters or their shape. Adaptive functions take their ``output_size`` here,
+        global ones nothing.
+    dtype : dtype
+        Of the data, where a shape is given; float32 by default.
+    **options
+        The other arguments of the call.
+
+    Examples
+    --------
+    >>> import cenote as cn
+    >>> cn.which_kernel("max_pool", (2048, 2048), (31, 31), stride=1) in ("column_strips", "separable")
+    True
+    """
+    if not isinstance(op, str):
+        raise BadType(f"op={format_value(op)}: the name of a function is needed, not {describe_type(op)}")
+    if op not in OPERATIONS:
+        raise BadValue(f"op={format_value(op)}: one of {', '.join(OPERATIONS)} is needed")
+    import cenote  # whose functions it is about: not there yet when this file is imported
+
+    function = getattr(cenote, op)
+    x = stand_in("x_or_shape", x_or_shape, dtype)
+    if op in WITHOUT_WINDOW:
+        arguments: tuple[Any, ...] = ()
+    elif window is None:
+        raise BadType(f"window=None: {op} needs one")
+    elif op.startswith("conv"):
+        arguments = (stand_in("window", window, x.dtype),)
+    else:
+        arguments = (window,)
+    with np.errstate(all="ignore"):
+        names = _core.trace(lambda: function(x, *arguments, **options))
+    return " + ".join(dict.fromkeys(names)) or "none"

@@ -1,0 +1,151 @@
+"""check_grads: derivatives of a user's function against differences of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arguments.arrays import as_array, has_nan
+from ..arguments.errors import BadType, BadValue, describe_type, format_value, public
+from ..arguments.values import as_int
+from .tensor import data_of
+from .transforms import jvp, vjp
+
+Function = Callable[..., Any]
+MODES = ("fwd", "rev")
+
+
+class GradientError(AssertionError, ValueError):
+    """A derivative that is not what differences of values say."""
+
+
+@public
+def check_grads(f: Function, args: Sequence[Any], order: int = 2, modes: Sequence[str] = MODES) -> None:
+    """Compare the derivatives of ``f`` at ``args`` with central differences, and raise if they disagree.
+
+    Along random directions: forward mode against differences of values, reverse mode against forward mode, and the
+    same of the derivatives themselves up to ``order``, the modes mixed. Where ``f`` has a kink (a tie in a maximum),
+    differences of values say nothing: move ``args`` away from it.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays, with one array or a tuple of arrays as its value.
+    args : sequence
+        Where to check: float arrays are varied, integers are constant.
+    order : int
+        How many derivatives deep.
+    modes : sequence of {"fwd", "rev"}
+        Which modes to check.
+
+    Raises
+    ------
+    GradientError
+        An AssertionError and a ValueError, whose message says which derivative is off, and by how much.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> cn.check_grads(lambda x: cn.smooth_max_pool(x, (2,)), (np.array([0.3, 0.1, 0.2, 0.7]),))
+    """
+    if not callable(f):
+        raise BadType(f"f={format_value(f)} is {describe_type(f)}: a function is needed")
+    if not isinstance(args, (tuple, list)):
+        raise BadType(f"args is {describe_type(args)}: a tuple is needed, with one entry per argument of f")
+    depth = as_int("order", order, order, 1)
+    chosen = (modes,) if isinstance(modes, str) else tuple(modes)
+    if not chosen or any(mode not in MODES for mode in chosen):
+        raise BadValue(f"modes={format_value(modes)}: 'fwd' and 'rev', or one of them, is needed")
+    arrays = [as_array(arg, f"args[{i}]") for i, arg in enumerate(args)]
+    if not any(has_nan(a.dtype) for a in arrays):
+        raise BadValue("args holds no float array: there is nothing to vary")
+    check(f, arrays, depth, chosen, np.random.default_rng(0), "f")
+
+
+def as_tuple(y: Any) -> tuple[Any, ...]:
+    return tuple(y) if isinstance(y, (tuple, list)) else (y,)
+
+
+def direction(rng: np.random.Generator, like: Any) -> Any:
+    """A random array of the same kind; zero for integers, which do not vary."""
+    dtype = like.dtype
+    if not has_nan(dtype):
+        return np.zeros(like.shape)
+    out = rng.standard_normal(like.shape)
+    if dtype.kind == "c":
+        out = out + 1j * rng.standard_normal(like.shape)
+    return np.asarray(out).astype(dtype)
+
+
+def inner(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    wide = [
+        (np.asarray(x).astype(np.complex128), np.asarray(y).astype(np.complex128)) for x, y in zip(a, b, strict=True)
+    ]
+    return sum((complex(np.sum(x * y)) for x, y in wide), 0j)
+
+
+def precision(arrays: Sequence[Any]) -> float:
+    """The coarsest spacing of numbers among the float arrays."""
+    spacing = [
+        float(np.finfo(np.float32 if a.dtype.itemsize == 4 else a.dtype).eps) for a in arrays if a.dtype.kind in "fc"
+    ]
+    return max(spacing, default=2.0**-8)  # bfloat16 has no finfo of NumPy's
+
+
+def wide(x: Any) -> Any:
+    """In double precision, where differences are taken."""
+    held = np.asarray(data_of(x))
+    return held.astype(np.complex128 if held.dtype.kind == "c" else np.float64)
+
+
+def compare(what: str, got: Any, expected: Any, allowed: float) -> None:
+    got, expected = np.asarray(got), np.asarray(expected)
+    size = max(float(np.max(np.abs(expected), initial=0.0)), float(np.max(np.abs(got), initial=0.0)), 1.0)
+    error = float(np.max(np.abs(got - expected), initial=0.0)) / size
+    if not error <= allowed:  # NaN is an error too
+        raise GradientError(
+            f"check_grads: {what} is off by {error:.3g} of its size, {allowed:.3g} is allowed:\n"
+            f"got      {format_value(got.tolist(), 200)}\nexpected {format_value(expected.tolist(), 200)}"
+        )
+
+
+def check(f: Function, args: list[Any], order: int, modes: Sequence[str], rng: np.random.Generator, name: str) -> None:
+    tangents = [direction(rng, a) for a in args]
+    eps = precision([a for a in args if has_nan(a.dtype)])
+    step = eps ** (1 / 3) * max(1.0, *(float(np.max(np.abs(a), initial=0.0)) for a in args if has_nan(a.dtype)))
+    # Differences keep two thirds of the digits at best; half of those are left to strong curvature.
+    allowed = 2 * eps ** (1 / 3)
+
+    def moved(by: float) -> tuple[Any, ...]:
+        places = [
+            a if not has_nan(a.dtype) else (a + by * t).astype(a.dtype) for a, t in zip(args, tangents, strict=True)
+        ]
+        return as_tuple(f(*places))
+
+    ahead, behind = moved(step), moved(-step)
+    numeric = [
+        (np.asarray(data_of(p), np.result_type(data_of(p), "d")) - data_of(m)) / (2 * step)
+        for p, m in zip(ahead, behind, strict=True)
+    ]
+    pushed = as_tuple(jvp(f, args, tangents)[1])
+    if "fwd" in modes:
+        for i, (got, expected) in enumerate(zip(pushed, numeric, strict=True)):
+            compare(f"the jvp of {name}" + (f", output {i}" if len(pushed) > 1 else ""), got, expected, allowed)
+    cotangents = [direction(rng, np.asarray(p)) for p in pushed]
+    if "rev" in modes:
+        y, pull = vjp(f, *args)
+        pulled = pull(tuple(cotangents) if isinstance(y, tuple) else cotangents[0])
+        compare(f"⟨vjp of {name}, t⟩", inner(pulled, tangents), inner(cotangents, numeric), allowed)
+    if order == 1:
+        return
+    if "fwd" in modes:
+        check(lambda *xs: jvp(f, xs, tangents)[1], args, order - 1, modes, rng, f"the jvp of {name}")
+    if "rev" in modes:
+
+        def pulled_back(*xs: Any) -> Any:
+            y, pull = vjp(f, *xs)
+            return pull(tuple(cotangents) if isinstance(y, tuple) else cotangents[0])
+
+        check(pulled_back, args, order - 1, modes, rng, f"the vjp of {name}")

@@ -1,0 +1,38 @@
+"""Whether an array is somebody else's too, and copies of those that are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..arguments.arrays import Array
+
+
+def references(values: list[Any], i: int) -> tuple[int, int]:
+    """How many there are to an array in a list, and to the array that it is a view of."""
+    base = values[i].base
+    return count(values[i]), 0 if base is None else count(base)
+
+
+count: Callable[[object], int] = getattr(sys, "getrefcount", lambda _: 1 << 30)  # where nobody counts, all is shared
+# Of an array that is held by the list alone.
+ALONE, BASE_ALONE = references([np.empty(1)[:]], 0) if hasattr(sys, "getrefcount") else (0, 0)
+
+
+def is_shared(values: list[Any], i: int, holders: int = 1) -> bool:
+    """Whether more than ``holders`` hold the array, or another one its memory."""
+    to_it, to_base = references(values, i)
+    return to_it >= ALONE + holders or to_base > BASE_ALONE
+
+
+def copied(x: Array) -> Array:
+    """A copy, in memory that is kept (cpp/pages.hpp) if it is large."""
+    if not x.flags.c_contiguous:
+        return x.copy(order="K")
+    out = _core.empty(x.shape, x.dtype)
+    out[...] = x
+    return out

@@ -1,0 +1,387 @@
+"""The engine of derivatives: record what was computed, then push tangents or pull cotangents through it.
+
+A :class:`Tensor` is an array together with the node that recorded how it came about. A primitive says how it
+linearises: its output, and for each argument a :class:`LinearOperator`, the derivative as a function of a tangent and,
+transposed, of a cotangent. Both are made of primitives again, so that derivatives of any order follow from the one rule
+in either mode. Operations of this package are Ops (``ops/``), NumPy's functions are Primitives.
+
+Orders are kept apart by levels. The value of a Tensor of one level may be a Tensor of a lower one; a primitive is
+recorded at the highest level among its arguments and computed with their values, which records it at the next
+lower one. Level 0 holds the Tensors that users make.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from ..arguments.arrays import Array, DType, as_array, has_nan
+from ..arguments.errors import BadType, BadValue, format_value
+from ..backends import dispatch
+from ..ops.base import LinearOperator, Op
+from .graph import Node, Primitive, Value, backward_pass
+from .owning import copied, is_shared
+
+# What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
+UFUNCS: dict[Any, Callable[..., Any]] = {}
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+
+
+class Tensor(NDArrayOperatorsMixin):
+    """An array that remembers how it was computed, for ``backward()``.
+
+    Parameters
+    ----------
+    data : array_like
+        Copied.
+    constant : bool, optional
+        A constant Tensor takes no part in derivatives. By default integers and bool are constant, floats and
+        complex numbers are not.
+
+    Examples
+    --------
+    >>> import numpy as np, cenote as cn
+    >>> x = cn.Tensor([[0.0, 10.0, 8.0], [2.0, 7.0, 3.0], [5.0, 7.0, 20.0]])
+    >>> out = cn.max_pool(x, (2, 2), stride=1)
+    >>> out
+    Tensor([[10., 10.],
+            [ 7., 20.]])
+    >>> out.sum().backward()
+    >>> x.grad
+    array([[0., 2., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+
+    __slots__ = ("__weakref__", "_apart", "_level", "_node", "_value", "grad")
+    __array_priority__ = 1000
+
+    def __init__(self, data: Any, *, constant: bool | None = None) -> None:
+        value = np.array(data_of(data) if isinstance(data, Tensor) else checked(data))
+        if constant is None:
+            constant = not has_nan(value.dtype)
+        elif not isinstance(constant, (bool, np.bool_)):
+            raise TypeError(f"Tensor: constant={format_value(constant)}: True, False or None is needed")
+        if not constant and not has_nan(value.dtype):
+            raise ValueError(
+                f"Tensor: constant=False: data of dtype {value.dtype} has no derivatives, only floats and complex do"
+            )
+        self._value: Value = value
+        self._level = 0
+        self._node = None if constant else Node((), self)
+        self.grad: Array | None = None
+
+    # ------------------------------------------------------------------------------------------ what it holds
+
+    @property
+    def data(self) -> Array:
+        """The array itself; assign to it to change the values in place.
+
+        What is written into a result of a computation has no part in ``backward()``.
+        """
+        node = self._node
+        if node is not None and node.parents and self._level == 0 and not getattr(self, "_apart", False):
+            # Its derivative may need the numbers as they are now.
+            if is_shared([self._value], 0, 2):
+                self._value = copied(self._value)
+            self._apart = True
+        held: Array = data_of(self)
+        return held
+
+    @data.setter
+    def data(self, new: Any) -> None:
+        if self._level:
+            raise TypeError("the data of a Tensor inside of vjp, jvp, linearize or grad cannot be changed")
+        held = self.data
+        if held is not new:
+            held[...] = new
+
+    @property
+    def constant(self) -> bool:
+        """Whether derivatives leave it out."""
+        return self._node is None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        held: tuple[int, ...] = data_of(self).shape
+        return held
+
+    @property
+    def dtype(self) -> DType:
+        held: DType = data_of(self).dtype
+        return held
+
+    @property
+    def ndim(self) -> int:
+        return int(data_of(self).ndim)
+
+    @property
+    def size(self) -> int:
+        return int(data_of(self).size)
+
+    def item(self) -> Any:
+        return data_of(self).item()
+
+    def tolist(self) -> Any:
+        return data_of(self).tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.data, dtype=dtype, copy=copy)
+
+    def __len__(self) -> int:
+        return len(data_of(self))
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        return bool(data_of(self))
+
+    def __float__(self) -> float:
+        return float(data_of(self))
+
+    def __int__(self) -> int:
+        return int(data_of(self))
+
+    def __index__(self) -> int:
+        return int(data_of(self).__index__())
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return repr(data_of(self)).replace("array(", "Tensor(", 1).replace("\n", "\n ")
+
+    def __format__(self, form: str) -> str:
+        return format(data_of(self), form) if form else repr(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restored, (self.data, self.constant, self.grad)  # a copy has its own history, which is empty
+
+    # ------------------------------------------------------------------------------------------ what it can do
+
+    def backward(self, g: Any = None) -> None:
+        """Set ``grad`` of every Tensor that this one was computed from.
+
+        ``g`` is the gradient of something by this Tensor; by default ones, which for a Tensor that is not a scalar
+        means the gradient of its sum. The graph is freed: compute again before calling it again. A Tensor's ``grad``
+        stays until it takes part in a new computation.
+        """
+        if self._level:
+            raise TypeError("backward() works on Tensors, not inside of vjp, jvp, linearize or grad")
+        if self._node is None:
+            raise ValueError("backward: this Tensor is constant, there is nothing to derive by")
+        cotangents = backward_pass([(self._node, self._seed(g))])
+        for node, cotangent in cotangents.items():
+            owner = node.owner() if node.owner else None
+            if owner is not None:
+                owner.grad = np.array(cotangent, owner._value.dtype)
+            if node.parents:
+                node.parents = None
+
+    def _seed(self, g: Any) -> Array:
+        """What ``backward(g)`` starts from: an array of this Tensor's shape and dtype."""
+        if g is None:
+            ones: Array = np.empty_like(self._value)  # np.ones takes microseconds
+            ones.fill(1)
+            return ones
+        seed = np.asarray(data_of(g))
+        if seed.shape != self.shape:
+            try:
+                seed = np.broadcast_to(seed, self.shape)
+            except ValueError:
+                raise ValueError(f"backward: g has shape {seed.shape}, this Tensor has {self.shape}") from None
+        if not (has_nan(seed.dtype) or seed.dtype.kind in "biu") or (seed.dtype.kind == "c" != self.dtype.kind):
+            raise TypeError(f"backward: g has dtype {seed.dtype}, this Tensor has {self.dtype}")
+        return seed.astype(self.dtype)
+
+    def null_grad(self) -> Tensor:
+        """Forget ``grad``."""
+        self.grad = None
+        return self
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        rule = UFUNCS.get(ufunc if method == "__call__" else (ufunc, method))
+        if rule is None:
+            name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+            raise TypeError(f"{name} is not defined for Tensors: use it on their .data")
+        if options and method == "__call__":
+            hint = ": write x = x + y for x += y, or change x.data" if "out" in options else ""
+            raise TypeError(f"np.{ufunc.__name__}: Tensors take no {', '.join(options)}{hint}")
+        return rule(*inputs, **options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        rule = FUNCTIONS.get(function)
+        if rule is None:
+            raise TypeError(f"np.{function.__name__} is not defined for Tensors: use it on their .data")
+        return rule(*args, **options)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return FUNCTIONS["getitem"](self, key)  # type: ignore[no-any-return]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError("a Tensor is not written into: assign to its .data, or build a new one")
+
+    def __getattr__(self, name: str) -> Any:
+        # sum, mean, reshape, … are added below, as they are defined.
+        raise AttributeError(f"Tensor has no attribute {name!r}")
+
+    @property
+    def T(self) -> Tensor:  # noqa: N802
+        return FUNCTIONS[np.transpose](self)  # type: ignore[no-any-return]
+
+
+METHODS: dict[str, Callable[..., Any]] = {}
+
+
+def add_method(name: str, function: Callable[..., Any]) -> None:
+    """Make a function of Tensors one of their methods."""
+    METHODS[name] = function
+    setattr(Tensor, name, function)
+
+
+def checked(data: Any) -> Array:
+    try:
+        return as_array(data, "data")
+    except BadType as cause:
+        raise TypeError(f"Tensor: {cause}") from None
+    except BadValue as cause:
+        raise ValueError(f"Tensor: {cause}") from None
+
+
+def make(value: Value, level: int, node: Node | None) -> Tensor:
+    """A Tensor around ``value``, which is not copied."""
+    out = Tensor.__new__(Tensor)
+    out._value, out._level, out._node, out.grad = value, level, node, None
+    if node is not None and level == 0:
+        node.owner = weakref.ref(out)
+    return out
+
+
+def restored(data: Array, constant: bool, grad: Array | None) -> Tensor:
+    out = make(data, 0, None if constant else Node(()))
+    out.grad = grad
+    return out
+
+
+def data_of(value: Value) -> Any:
+    """The array inside of any number of levels."""
+    while isinstance(value, Tensor):
+        value = value._value
+    return value
+
+
+def is_recorded(value: Value) -> bool:
+    return isinstance(value, Tensor) and value._node is not None
+
+
+# ------------------------------------------------------------------------------------------------ recording
+
+
+def bind(primitive: Primitive, *args: Value, **parameters: Any) -> Any:
+    """Compute a primitive, recording it if one of its arguments is."""
+    level = level_of(args)
+    if level < 0:
+        out = primitive.evaluate(*(data_of(arg) for arg in args), **parameters)
+        return make(np.asarray(out), 0, None) if any(isinstance(arg, Tensor) for arg in args) else out
+    values, wanted = taken_apart(args, level)
+    out, derivatives = primitive.linearize(wanted, *values, **parameters)
+    return make(as_value(out), level, Node(parents_of(args, wanted, derivatives)))
+
+
+def apply(op: Op, *args: Value) -> tuple[Value, ...]:
+    """Compute an Op, recording it if one of its arguments is. The first output is a Tensor, others are plain arrays."""
+    for arg in args:
+        if type(arg) is not np.ndarray:
+            break
+    else:
+        return op.evaluate(*args)
+    level, tensors = -1, False
+    for arg in args:
+        if isinstance(arg, Tensor):
+            tensors = True
+            if arg._node is not None and arg._level > level:
+                level = arg._level
+    if not tensors:
+        return dispatch.bind(op, *args)
+    if level < 0:
+        outputs = dispatch.bind(op, *map(data_of, args))
+        return make(outputs[0], 0, None), *outputs[1:]
+    values, wanted = taken_apart(args, level)
+    outputs, derivatives = op.linearize(apply, wanted, *values)
+    parents = parents_of(args, wanted, derivatives)
+    if parents:
+        value = make(outputs[0], level, Node(parents))
+    else:  # a constant here, but perhaps not at a lower level
+        value = outputs[0] if isinstance(outputs[0], Tensor) else make(outputs[0], 0, None)
+    return (value,) if len(outputs) == 1 else (value, *map(data_of, outputs[1:]))
+
+
+def level_of(args: Sequence[Value]) -> int:
+    """The highest level at which an argument is recorded, −1 if none is."""
+    level = -1
+    for arg in args:
+        if isinstance(arg, Tensor) and arg._node is not None and arg._level > level:
+            level = arg._level
+    return level
+
+
+def taken_apart(args: Sequence[Value], level: int) -> tuple[list[Value], list[bool]]:
+    """The values of arguments below ``level``, and which of them are recorded there."""
+    values, wanted = [], []
+    for arg in args:
+        if isinstance(arg, Tensor):
+            mine = arg._node is not None and arg._level == level
+            if mine and level == 0:
+                arg.grad = None  # it takes part in something new
+            values.append(arg._value if mine or arg._node is None else arg)
+            wanted.append(mine)
+        else:
+            values.append(arg)
+            wanted.append(False)
+    return values, wanted
+
+
+def parents_of(
+    args: Sequence[Value], wanted: Sequence[bool], derivatives: Sequence[LinearOperator | None]
+) -> tuple[tuple[Node, LinearOperator], ...]:
+    found = [
+        (arg._node, derivative)
+        for arg, derivative, mine in zip(args, derivatives, wanted, strict=True)
+        if mine and derivative is not None
+    ]
+    return tuple(found)
+
+
+def as_value(out: Value) -> Value:
+    return out if type(out) is np.ndarray or isinstance(out, Tensor) else np.asarray(out)
+
+
+class Mapped(LinearOperator):
+    """A linear map of this package's as the derivative of what it was applied to."""
+
+    __slots__ = ("map",)
+
+    def __init__(self, map: Any) -> None:
+        self.map = map
+
+    def __call__(self, t: Value) -> Value:
+        return linear(t, self.map)
+
+    def transpose(self, g: Value) -> Value:
+        return linear(g, self.map.T)
+
+
+def linear(x: Value, map: Any) -> Any:
+    """Apply a linear map to anything, recording it if ``x`` is: the one rule for all of them."""
+    if not isinstance(x, Tensor):
+        return map(x if type(x) is np.ndarray else np.asarray(x))
+    out = linear(x._value, map)
+    if x._node is None:
+        return make(np.asarray(out), 0, None)
+    if x._level == 0:
+        x.grad = None  # it takes part in something new
+    return make(as_value(out), x._level, Node(((x._node, Mapped(map)),)))

@@ -1,0 +1,365 @@
+"""Windows over arrays: the one place where window arguments are normalised, checked and turned into sizes.
+
+A :class:`Window` is what the user asked for, checked and hashable. ``window.on(shape)`` lays it on an
+array and gives its :class:`Geometry`: for each pooled axis how many outputs there are and which input
+cells each of them sees. Everything else in the package reads those two and checks nothing again.
+
+Notation per axis: ``n`` input size, ``o`` output size, ``k`` taps, ``s`` stride, ``d`` dilation,
+``low``/``high`` padding; output ``j`` sees the cells ``j*s - low + t*d`` for ``t`` in ``0 … k-1``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, TypeAlias, TypeVar
+
+import numpy as np
+
+from .. import cache
+from ..arguments.errors import Argument, BadType, BadValue, describe_type, format_value, pluralize
+from ..arguments.values import INT64_MAX, addressable, as_flag, as_index, as_int, as_sequence, per_axis
+from .axes import Axis, Geometry
+
+T = TypeVar("T")
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
+Parts: TypeAlias = tuple[str, ...]  # of a cause
+PADDINGS = "'valid', 'same', 'same_lower', an int, one int per axis or one (low, high) pair per axis"
+
+
+# ---------------------------------------------------------------------------------------------- arguments
+
+
+def parse_padding(value: object, rank: int) -> Pairs | Literal["same", "same_lower"]:
+    """Every accepted form of padding as (low, high) pairs, or the name of a rule that needs the shape."""
+    if isinstance(value, str):
+        name = value.lower()
+        if name == "valid":
+            return ((0, 0),) * rank
+        if name == "same":
+            return "same"
+        if name == "same_lower":
+            return "same_lower"
+        raise BadValue(Argument("padding"), f"={format_value(value)} is not known: {PADDINGS} is needed")
+    entries = as_sequence(value)
+    if entries is None:
+        if isinstance(value, (bool, np.bool_)) or not hasattr(type(value), "__index__"):
+            raise BadType(
+                Argument("padding"), f"={format_value(value)}: {PADDINGS} is needed, not {describe_type(value)}"
+            )
+        cells = as_int("padding", value, value, 0)
+        return ((cells, cells),) * rank
+    if len(entries) != rank:
+        raise BadValue(
+            Argument("padding"),
+            f"={format_value(value)} has {pluralize(len(entries), 'entry', 'entries')}, the window has "
+            f"{pluralize(rank, 'axis', 'axes')}: give one int, one int per axis or one (low, high) pair per axis",
+        )
+    pairs = [as_sequence(entry) for entry in entries]
+    if all(pair is None for pair in pairs):
+        sizes = tuple(as_int("padding", value, entry, 0) for entry in entries)
+        return tuple((cells, cells) for cells in sizes)
+    out = []
+    for entry, pair in zip(entries, pairs, strict=True):
+        if pair is None or len(pair) != 2:
+            raise BadValue(
+                Argument("padding"),
+                f"={format_value(value)}: {format_value(entry)} is not a (low, high) pair: give one int "
+                "per axis "
+                "or one pair per axis",
+            )
+        out.append((as_int("padding", value, pair[0], 0), as_int("padding", value, pair[1], 0)))
+    return tuple(out)
+
+
+def parse_axes(value: object) -> tuple[int, ...]:
+    """``axes`` as given, negative numbers included: which array they index is not known yet."""
+    entries = as_sequence(value)
+    if entries is None:
+        entries = (value,)
+    return tuple(as_index("axes", value, entry) for entry in entries)
+
+
+def agree(what: Parts, rank: int, axes: tuple[int, ...] | None) -> None:
+    """``what`` has one entry for each of ``axes``."""
+    if axes is not None and len(axes) != rank:
+        raise BadValue(
+            *what,
+            f" has {pluralize(rank, 'entry', 'entries')}, axes={format_value(axes)} names "
+            f"{pluralize(len(axes), 'axis', 'axes')}: give one entry for each axis",
+        )
+
+
+def resolve_axes(axes: tuple[int, ...] | None, rank: int, shape: tuple[int, ...], what: Parts) -> tuple[int, ...]:
+    """Which axes of an array of ``shape`` ``what``, which has ``rank`` entries, lies on."""
+    ndim = len(shape)
+    if axes is None:
+        if rank > ndim:
+            raise BadValue(
+                *what,
+                f" has {pluralize(rank, 'axis', 'axes')}, shape {format_value(shape)} has {ndim}: "
+                f"{rank - ndim} too many",
+            )
+        return tuple(range(ndim - rank, ndim))
+    agree(what, rank, axes)
+    out: list[int] = []
+    for axis in axes:
+        if not -ndim <= axis < ndim:
+            allowed = f"{-ndim} to {ndim - 1}" if ndim else "none"
+            raise BadValue(
+                Argument("axes"),
+                f"={format_value(axes)}: {format_value(axis)} is no axis of shape {format_value(shape)}, "
+                f"which has {allowed}",
+            )
+        if axis % ndim in out:
+            raise BadValue(
+                Argument("axes"),
+                f"={format_value(axes)} names axis {axis % ndim} of shape {format_value(shape)} more than once",
+            )
+        out.append(axis % ndim)
+    return tuple(out)
+
+
+# ----------------------------------------------------------------------------------------------- geometry
+
+
+def padded_axis(position: int, n: int, k: int, s: int, d: int, padding: tuple[int, int] | str) -> Axis:
+    """The axis without its output size (``o`` is 0): the padding rules."""
+    if isinstance(padding, str):
+        o = -(-n // s)
+        total = max(0, (o - 1) * s + d * (k - 1) + 1 - n) if o else 0
+        small, large = total // 2, total - total // 2
+        low, high = (small, large) if padding == "same" else (large, small)
+        return Axis(position, n, o, k, s, d, low, high)
+    return Axis(position, n, 0, k, s, d, *padding)
+
+
+def output_size(axis: Axis, ceil_mode: bool, what: Parts) -> int:
+    """The number of windows on one axis: the floor rule, or the ceil rule with windows that start in the
+    high padding left out."""
+    n, s = axis.n, axis.s
+    reach = axis.d * (axis.k - 1) + 1
+    extent = n + axis.low + axis.high
+    room = extent - reach
+    if ceil_mode:
+        o = (room + s - 1) // s + 1
+        if (o - 1) * s >= n + axis.low:
+            o -= 1
+    else:
+        o = room // s + 1
+    if o <= 0:
+        needed = f"({axis.k} - 1)*{axis.d} + 1 = {reach}" if axis.d > 1 else f"{reach}"
+        there = f"{axis.low} + {n} + {axis.high} = {extent} with padding" if axis.low or axis.high else f"{n}"
+        if reach > extent:
+            short = f"{reach - extent} short"
+            if ceil_mode and s > 1:
+                short += f", of which ceil_mode with stride {s} allows {s - 1}"
+        else:
+            short = "ceil_mode leaves out a window that starts in the high padding"
+        raise BadValue(
+            *what,
+            f" does not fit on axis {axis.position}: "
+            f"it needs {needed} {'cell' if reach == 1 else 'cells'}, there are {there}: {short}",
+        )
+    return o
+
+
+def lay(window: Window, shape: tuple[int, ...]) -> Geometry:
+    name = Argument("window")
+    what = (name, f"={format_value(window.size)} on shape {format_value(shape)}")
+    positions = resolve_axes(window.axes, window.rank, shape, (name, f"={format_value(window.size)}"))
+    # The core counts the cells of a window, padded ones included, in 64 bits.
+    if math.prod(window.size) > INT64_MAX:
+        product = f"{'*'.join(map(str, window.size))} = {math.prod(window.size)}"
+        raise BadValue(
+            Argument("window"),
+            f"={format_value(window.size)}: {product} cells do not fit 64 bits, at most {INT64_MAX} do",
+        )
+    axes = []
+    for i, position in enumerate(positions):
+        padding = window.padding if isinstance(window.padding, str) else window.padding[i]
+        axis = padded_axis(position, shape[position], window.size[i], window.stride[i], window.dilation[i], padding)
+        reach = axis.d * (axis.k - 1) + 1
+        # The core computes j*s - low + t*d in 64 bits for every window, overhang of ceil_mode included.
+        total = axis.n + axis.low + axis.high + axis.s + reach
+        if total > INT64_MAX:
+            raise BadValue(
+                *what,
+                f": on axis {position} its reach ({axis.k} - 1)*{axis.d} + 1, stride {axis.s}, padding "
+                f"{axis.low} + {axis.high} and the {axis.n} cells add up to {total}, which does not fit 64 bits",
+            )
+        o = axis.o if isinstance(padding, str) else output_size(axis, window.ceil_mode, what)
+        axes.append(replace(axis, o=o))
+    geometry = Geometry(shape, tuple(axes))
+    addressable((*what, ": the result"), geometry.out_shape)
+    return geometry
+
+
+@dataclass(frozen=True)
+class Window:
+    """What to pool over, checked: one entry per window axis in each field."""
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    padding: Pairs | Literal["same", "same_lower"]
+    ceil_mode: bool
+    axes: tuple[int, ...] | None
+
+    @property
+    def rank(self) -> int:
+        return len(self.size)
+
+    def on(self, shape: tuple[int, ...]) -> Geometry:
+        """The window laid on an array of this shape."""
+        key = (self, shape)
+        geometry: Geometry | None = cache.lookup(key)
+        if geometry is None:
+            geometry = lay(self, shape)
+            cache.insert(key, geometry, geometry.bytes)
+        return geometry
+
+
+def parse_size(name: str, value: object, axes: tuple[int, ...] | None, least: int) -> tuple[object, ...]:
+    """A tuple with one entry per pooled axis; an int is repeated on each of ``axes``."""
+    if isinstance(value, dict):
+        raise BadType(
+            Argument(name),
+            f"={format_value(value)}: the axes of a NumPy array have no names, give a tuple of ints, such as (2, 2)",
+        )
+    entries = as_sequence(value)
+    if entries is not None:
+        if not entries:
+            raise BadValue(
+                Argument(name), f"={format_value(value)} is empty: give one size for each axis to pool, such as (2, 2)"
+            )
+        return entries
+    size = as_int(name, value, value, least)
+    if axes is None:
+        raise BadValue(
+            Argument(name),
+            f"={size} is one int, and does not say which axes to pool: write ",
+            Argument(name),
+            f"=({size}, {size}) for the last two axes, or add axes=(-2, -1)",
+        )
+    if not axes:
+        raise BadValue(Argument("axes"), "=() is empty: name at least one axis to pool")
+    return (size,) * len(axes)
+
+
+def build(window: object, stride: object, padding: object, dilation: object, ceil_mode: object, axes: object) -> Window:
+    where = None if axes is None else parse_axes(axes)
+    sizes = parse_size("window", window, where, 1)
+    size = tuple(as_int("window", window, entry, 1) for entry in sizes)
+    rank = len(size)
+    agree((Argument("window"), f"={format_value(size)}"), rank, where)
+    return Window(
+        size=size,
+        stride=size if stride is None else per_axis("stride", stride, rank, 1),
+        dilation=per_axis("dilation", dilation, rank, 1),
+        padding=parse_padding(padding, rank),
+        ceil_mode=as_flag("ceil_mode", ceil_mode),
+        axes=where,
+    )
+
+
+def parse_window(
+    window: object,
+    stride: object = None,
+    padding: object = 0,
+    dilation: object = 1,
+    ceil_mode: object = False,
+    axes: object = None,
+) -> Window:
+    """The window arguments of every pooling function, normalised and checked."""
+    given = (window, stride, padding, dilation, ceil_mode, axes)
+    return by_arguments("window", given, lambda: build(*given))
+
+
+def by_arguments(
+    key: Hashable, given: tuple[object, ...], make: Callable[[], T], size: Callable[[T], int] = lambda _: 0
+) -> T:
+    """What was made of the same arguments, or ``make()``; arguments that cannot be hashed are not kept."""
+    try:
+        found: T | None = cache.lookup((key, given), given)
+    except (TypeError, RecursionError):  # a list, or tuples without end
+        return make()
+    if found is None:
+        found = make()
+        cache.insert((key, given), found, size(found), given)
+    return found
+
+
+# ------------------------------------------------------------------------------- windows made of a result's size
+
+
+def adaptive_geometry(shape: tuple[int, ...], output: object, axes: object) -> Geometry:
+    """The bins of adaptive pooling: output ``i`` sees cells floor(i·n/o) … ceil((i+1)·n/o)."""
+    make = partial(build_adaptive, shape, output, axes)
+    return by_arguments(("adaptive", shape), (output, axes), make, lambda geometry: geometry.bytes)
+
+
+def build_adaptive(shape: tuple[int, ...], output: object, axes: object) -> Geometry:
+    where = None if axes is None else parse_axes(axes)
+    entries = parse_size("output_size", output, where, 0)
+    what = (Argument("output_size"), f"={format_value(output)}")
+    positions = resolve_axes(where, len(entries), shape, what)
+    out_shape = list(shape)
+    for entry, position in zip(entries, positions, strict=True):
+        if shape[position] == 0:
+            raise BadValue(
+                *what, f" on shape {format_value(shape)}: axis {position} has size 0, there is nothing to pool"
+            )
+        if entry is not None:
+            out_shape[position] = as_int("output_size", output, entry, 0, "ints or None")
+    addressable((*what, f" on shape {format_value(shape)}: the result"), tuple(out_shape))
+    return Geometry(shape, tuple(bins(position, shape[position], out_shape[position]) for position in positions))
+
+
+def bins(position: int, n: int, o: int) -> Axis:
+    if o and n % o == 0:
+        return Axis(position, n, o, n // o, n // o, 1, 0, 0)
+    # Room for all of them is asked for first, so that far too many are a MemoryError and not a machine that swaps.
+    first = np.fromiter((i * n // o for i in range(o)), np.int64, o)
+    starts = tuple(first.tolist())
+    lengths = tuple(-(-(i + 1) * n // o) - start for i, start in enumerate(starts))
+    return Axis(position, n, o, max(lengths, default=1), 1, 1, 0, 0, starts, lengths)
+
+
+def global_geometry(shape: tuple[int, ...], axes: object) -> Geometry:
+    """One window over the whole of each axis."""
+    where = parse_axes(axes)
+    if not where:
+        raise BadValue(Argument("axes"), "=() is empty: name at least one axis to pool")
+    positions = resolve_axes(where, len(where), shape, (Argument("axes"), f"={format_value(where)}"))
+    for position in positions:
+        if shape[position] == 0:
+            raise BadValue(
+                Argument("axes"),
+                f"={format_value(where)} on shape {format_value(shape)}: axis {position} has size 0, there is "
+                "nothing to pool",
+            )
+    return Geometry(shape, tuple(Axis(p, shape[p], 1, shape[p], shape[p], 1, 0, 0) for p in positions))
+
+
+def unpooled_sizes(window: Window, positions: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The least input sizes that pool to ``shape``: what max_unpool gives when no size is asked for."""
+    out = []
+    for i, position in enumerate(positions):
+        n, s = shape[position], window.stride[i]
+        reach = window.dilation[i] * (window.size[i] - 1) + 1
+        if isinstance(window.padding, str):
+            out.append(n * s)
+            continue
+        low, high = window.padding[i]
+        size = (n - 1) * s - low - high + reach if n else 0
+        if size < 0 or (size == 0 and n):
+            raise BadValue(
+                Argument("window"),
+                f"={format_value(window.size)} on shape {format_value(shape)}: axis {position} would unpool to "
+                f"({n} - 1)*{s} - {low} - {high} + {reach} = {size} cells: use less padding or give output_shape",
+            )
+        out.append(size)
+    return tuple(out)

@@ -1,0 +1,252 @@
+"""What an operation is: one record that says everything about it, for every array library.
+
+An :class:`Op` is a frozen dataclass whose fields are its parameters: geometry, dtypes, options. It is hashable, gives
+the shapes and dtypes of its results without data (:meth:`Op.infer`), computes them on NumPy arrays
+(:meth:`Op.evaluate`), defines them slowly (:meth:`Op.reference`), and knows its derivative (:meth:`Op.linearize`). A
+backend interprets Ops on the arrays of one library: it needs nothing else.
+
+Derivatives are linear operators made of Ops. An Op that is linear in its first operand has a transpose ``T``: an Op
+with the same further operands, which are residuals. So a derivative has derivatives itself, in both modes and of every
+order, and no rule looks at data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from .. import _core
+from ..arguments.arrays import Array, DType
+from ..geometry.axes import Geometry
+from .record import Record, replace
+
+Value: TypeAlias = Any  # an array of some library
+Shape: TypeAlias = tuple[int, ...]
+Ranges: TypeAlias = Sequence[tuple[int, int]]
+Slices: TypeAlias = tuple[slice, ...]
+# Computes an Op on arrays of one library: bind(op, *operands) → outputs.
+Bind: TypeAlias = Callable[..., tuple[Value, ...]]
+
+
+class Spec(NamedTuple):
+    """An array without its data."""
+
+    shape: Shape
+    dtype: DType
+
+
+class LinearOperator:
+    """A linear function of one array, with its transpose: ``A(t)``, ``A.T(g)``, ``A @ B`` and ``A + B``."""
+
+    __slots__ = ()
+
+    def __call__(self, t: Value) -> Value:
+        raise NotImplementedError
+
+    def transpose(self, g: Value) -> Value:
+        raise NotImplementedError
+
+    @property
+    def T(self) -> LinearOperator:  # noqa: N802  the name that NumPy has for it
+        return Transposed(self)
+
+    def __matmul__(self, before: LinearOperator) -> LinearOperator:
+        return Composed(self, before)
+
+    def __add__(self, other: LinearOperator) -> LinearOperator:
+        return Added(self, other)
+
+
+class Transposed(LinearOperator):
+    __slots__ = ("of",)
+
+    def __init__(self, of: LinearOperator) -> None:
+        self.of = of
+
+    def __call__(self, t: Value) -> Value:
+        return self.of.transpose(t)
+
+    def transpose(self, g: Value) -> Value:
+        return self.of(g)
+
+    @property
+    def T(self) -> LinearOperator:  # noqa: N802
+        return self.of
+
+
+class Composed(LinearOperator):
+    __slots__ = ("after", "before")
+
+    def __init__(self, after: LinearOperator, before: LinearOperator) -> None:
+        self.after, self.before = after, before
+
+    def __call__(self, t: Value) -> Value:
+        return self.after(self.before(t))
+
+    def transpose(self, g: Value) -> Value:
+        return self.before.transpose(self.after.transpose(g))
+
+
+class Added(LinearOperator):
+    """The sum of two operators between arrays of the same shapes and dtypes."""
+
+    __slots__ = ("first", "second")
+
+    def __init__(self, first: LinearOperator, second: LinearOperator) -> None:
+        self.first, self.second = first, second
+
+    def __call__(self, t: Value) -> Value:
+        return self.first(t) + self.second(t)
+
+    def transpose(self, g: Value) -> Value:
+        return self.first.transpose(g) + self.second.transpose(g)
+
+
+class Applied(LinearOperator):
+    """A linear Op with its residuals: ``t ↦ op(t, *residuals)``."""
+
+    __slots__ = ("bind", "op", "residuals")
+
+    def __init__(self, bind: Bind, op: Op, *residuals: Value) -> None:
+        self.bind, self.op, self.residuals = bind, op, residuals
+
+    def __call__(self, t: Value) -> Value:
+        return self.bind(self.op, t, *self.residuals)[0]
+
+    def transpose(self, g: Value) -> Value:
+        return self.bind(self.op.T, g, *self.residuals)[0]
+
+
+Derivatives: TypeAlias = Sequence[LinearOperator | None]  # one for each operand, None where it is zero
+
+
+class Op(Record):
+    """An operation with its parameters; see the top of this file.
+
+    The first output is the one with a derivative. Further ones are integer arrays: indices and offsets.
+    """
+
+    name: ClassVar[str]
+    linear: ClassVar[bool] = False  # in its first operand
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        """The shapes and dtypes of the outputs."""
+        raise NotImplementedError
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """The outputs, of NumPy arrays."""
+        raise NotImplementedError
+
+    def reference(self, *operands: Array) -> tuple[Array, ...]:
+        """The same by the slow definition, where there is one."""
+        raise NotImplementedError(f"{self.name} has no definition of its own")
+
+    def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
+        """A part of the first output, given as a range on each of its axes: the Op that computes this part, and the
+        parts of the operands that it needs. Parts computed apart and joined are the whole, to the bit."""
+        raise NotImplementedError(self.name)
+
+    @property
+    def T(self) -> Op:  # noqa: N802
+        """Of a linear Op: the Op that is its transpose, with the same residuals."""
+        raise TypeError(f"{self.name} is not linear")
+
+    def linearize(self, bind: Bind, wanted: Sequence[bool], *operands: Value) -> tuple[tuple[Value, ...], Derivatives]:
+        """The outputs, and the derivative of the first one with respect to each operand that is wanted."""
+        if not self.linear:
+            raise NotImplementedError(self.name)
+        residuals = operands[1:]
+        derivatives: list[LinearOperator | None] = [Applied(bind, self, *residuals) if wanted[0] else None]
+        derivatives += [self.by_residual(bind, i, *operands) if want else None for i, want in enumerate(wanted[1:], 1)]
+        return bind(self, *operands), derivatives
+
+    def by_residual(self, bind: Bind, i: int, *operands: Value) -> LinearOperator | None:
+        """The derivative of a linear Op with respect to operand ``i``, which is not the first one."""
+        return None
+
+
+Space: TypeAlias = Literal["elements", "windows"]
+
+
+class WindowOp(Op):
+    """An Op on the windows of a geometry, from arrays of one dtype to arrays of another."""
+
+    # Which operands have the shape of the geometry's input, and which that of its output; and the result.
+    operands: ClassVar[tuple[Space, ...]] = ("elements",)
+    result: ClassVar[Space] = "windows"
+    geometry: Geometry
+    before: DType
+    after: DType
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        shape = self.geometry.out_shape if self.result == "windows" else self.geometry.shape
+        return (Spec(shape, self.after),)
+
+    def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
+        windows = ranges if self.result == "windows" else self.geometry.windows_of(ranges)
+        slab, geometry = self.geometry.block(windows)
+        parts = {"elements": slab, "windows": tuple(slice(*r) for r in windows)}
+        part = replace(self, geometry=geometry)
+        op = WindowBlock(part, self, tuple(s.start for s in slab), tuple((begin, end) for begin, end in ranges))
+        return op, tuple(parts[space] for space in self.operands)
+
+    def plan_for(self, dtype: DType) -> tuple[DType, _core.PoolPlan] | None:
+        """The result's dtype and the core's plan for an operand of this dtype, if one call of the core is all of it."""
+        return None
+
+    def operands_in(self, whole: WindowOp, *operands: Array) -> tuple[Array, ...]:
+        """Operands of the whole as this part has them: offsets are counted by the taps that are real somewhere."""
+        return operands
+
+    def outputs_in(self, whole: WindowOp, start: Shape, *outputs: Array) -> tuple[Array, ...]:
+        """Outputs of this part, of a slab from ``start`` on, as the whole has them."""
+        return outputs
+
+
+class WindowBlock(Op):
+    """A part of an Op on windows: the same Op on a slab, with offsets and indices counted as in the whole."""
+
+    name = "block"
+    op: WindowOp  # on the slab
+    whole: WindowOp
+    start: Shape  # of the slab
+    ranges: tuple[tuple[int, int], ...]  # of the output
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        shape = tuple(end - begin for begin, end in self.ranges)
+        return tuple(Spec(shape, spec.dtype) for spec in self.whole.infer())
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        op, whole = self.op, self.whole
+        outputs = op.outputs_in(whole, self.start, *op.evaluate(*op.operands_in(whole, *operands)))
+        if whole.result == "windows":
+            return outputs
+        # The slab of the windows that see this part may be larger, and where no window sees it, smaller.
+        return (pasted(np.zeros([end - begin for begin, end in self.ranges], whole.after), outputs[0], self),)
+
+
+def pasted(out: Array, part: Array, block: WindowBlock | Any) -> Array:
+    """``out``, which is ``block.ranges`` of a whole, with what ``part``, which lies at ``block.start``, has of it."""
+    within, of = [], []
+    for (begin, end), start, n in zip(block.ranges, block.start, part.shape, strict=True):
+        first, last = max(begin, start), min(end, start + n)
+        within.append(slice(first - begin, max(last, first) - begin))
+        of.append(slice(first - start, max(last, first) - start))
+    out[tuple(within)] = part[tuple(of)]
+    return out
+
+
+class Crop(Op):
+    """A part of the first output of an Op."""
+
+    name = "crop"
+    op: Op
+    ranges: tuple[tuple[int, int], ...]
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        return (Spec(tuple(end - begin for begin, end in self.ranges), self.op.infer(*operands)[0].dtype),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        return (self.op.evaluate(*operands)[0][tuple(slice(*r) for r in self.ranges)],)

@@ -1,0 +1,122 @@
+"""Products and casts: what derivatives of the other Ops need between windows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..arguments.arrays import Array, DType
+from .base import Applied, Bind, LinearOperator, Op, Ranges, Shape, Slices, Spec, Value
+from .record import replace
+
+DOUBLE: DType = np.dtype(np.float64)
+
+
+class ElementOp(Op):
+    """An Op whose result at a place needs the operands at that place; a 0-d operand is needed everywhere."""
+
+    shape: Shape
+
+    def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
+        part = tuple(slice(*r) for r in ranges)
+        shape = tuple(end - begin for begin, end in ranges)
+        return replace(self, shape=shape), tuple(part if spec.shape else () for spec in operands)
+
+
+class Multiply(ElementOp):
+    """t·factor, in the dtype of t."""
+
+    name = "multiply"
+    linear = True
+    dtype: DType
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        return (Spec(self.shape, self.dtype),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        t, factor = operands
+        with np.errstate(all="ignore"):
+            return (np.asarray(np.multiply(t, factor)).astype(self.dtype, copy=False),)
+
+    @cached_property
+    def T(self) -> Multiply:  # noqa: N802
+        return self
+
+    def by_residual(self, bind: Bind, i: int, *operands: Value) -> LinearOperator | None:
+        return Applied(bind, self, operands[0])
+
+
+class Scale(ElementOp):
+    """t times a number."""
+
+    name = "scale"
+    linear = True
+    dtype: DType
+    by: float
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        return (Spec(self.shape, self.dtype),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        with np.errstate(all="ignore"):
+            return (np.multiply(operands[0], self.by).astype(self.dtype, copy=False),)
+
+    @cached_property
+    def T(self) -> Scale:  # noqa: N802
+        return self
+
+
+class Cast(ElementOp):
+    """To another dtype; a complex number to a real one drops the imaginary part, which has nowhere to go."""
+
+    name = "cast"
+    linear = True
+    before: DType
+    after: DType
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        return (Spec(self.shape, self.after),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        x = operands[0]
+        if x.dtype.kind == "c" and self.after.kind != "c":
+            x = x.real
+        with np.errstate(over="ignore"):
+            return (x.astype(self.after),)
+
+    @cached_property
+    def T(self) -> Cast:  # noqa: N802
+        return Cast(self.shape, self.after, self.before)
+
+
+class Sign(ElementOp):
+    """The sign of each element; its derivative is zero."""
+
+    name = "sign"
+    dtype: DType
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        return (Spec(self.shape, self.dtype),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        return (np.sign(operands[0]).astype(self.dtype, copy=False),)
+
+    def linearize(
+        self, bind: Bind, wanted: object, *operands: Value
+    ) -> tuple[tuple[Value, ...], tuple[LinearOperator | None, ...]]:
+        return bind(self, *operands), (None,)
+
+
+def widened(bind: Bind, x: Value, shape: Shape, dtype: DType) -> Value:
+    """``x`` in double precision."""
+    return x if dtype == DOUBLE else bind(Cast(shape, dtype, DOUBLE), x)[0]
+
+
+def cast_between(
+    bind: Bind, operator: LinearOperator, before: tuple[Shape, DType], after: tuple[Shape, DType]
+) -> LinearOperator:
+    """An operator in double precision as one from arrays of one dtype to arrays of another."""
+    if before[1] != DOUBLE:
+        operator = operator @ Applied(bind, Cast(before[0], before[1], DOUBLE))
+    return operator if after[1] == DOUBLE else Applied(bind, Cast(after[0], DOUBLE, after[1])) @ operator

@@ -1,0 +1,114 @@
+"""max_unpool: values to the places that indices say, and back."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from .. import core
+from ..arguments.arrays import Array, DType
+from ..arguments.errors import BadValue
+from .base import Crop, Op, Ranges, Shape, Slices, Spec
+from .record import replace
+
+
+class Unpool(Op):
+    """Values to their places in zeros; of several for one place the last one stays: operands y, indices."""
+
+    name = "unpool"
+    linear = True
+    shape: Shape  # of y and of indices
+    positions: tuple[int, ...]  # the pooled axes
+    sizes: tuple[int, ...]  # of the pooled axes of the result
+    dtype: DType
+
+    @property
+    def out_shape(self) -> Shape:
+        out = list(self.shape)
+        for position, size in zip(self.positions, self.sizes, strict=True):
+            out[position] = size
+        return tuple(out)
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        return (Spec(self.out_shape, self.dtype),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        y, indices = operands
+        self.check(indices)
+        return (core.unpool(y, indices, self.positions, self.sizes),)
+
+    def check(self, indices: Array) -> None:
+        if not indices.size:
+            return
+        low, high = int(indices.min()), int(indices.max())
+        number = 1
+        for size in self.sizes:
+            number *= size
+        if low < -1 or high >= number:
+            raise BadValue(
+                f"indices has values from {low} to {high}, the pooled axes of the result have "
+                f"{'*'.join(map(str, self.sizes))} = {number} cells: -1 (skipped) to {number - 1} is possible"
+            )
+
+    def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
+        return whole_planes(self, ranges)
+
+    @cached_property
+    def T(self) -> UnpoolGather:  # noqa: N802
+        return UnpoolGather(self.shape, self.positions, self.sizes, self.dtype)
+
+
+class UnpoolGather(Op):
+    """The values at their places, 0 for one that was overwritten or skipped: operands g, indices."""
+
+    name = "unpool_gather"
+    linear = True
+    shape: Shape
+    positions: tuple[int, ...]
+    sizes: tuple[int, ...]
+    dtype: DType
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        return (Spec(self.shape, self.dtype),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        g, indices = operands
+        self.T.check(indices)
+        where = np.asarray(indices, np.int64)
+        names = np.arange(1, where.size + 1, dtype=np.int64).reshape(where.shape)
+        last = self.collect(core.unpool(names, where, self.positions, self.sizes), where)
+        stays = (last == names) & (where >= 0)
+        return (np.where(stays, self.collect(g, where), np.zeros((), g.dtype)),)
+
+    def collect(self, g: Array, where: Array) -> Array:
+        rank = len(self.positions)
+        last = tuple(range(-rank, 0))
+        where = np.moveaxis(where, self.positions, last)
+        if where.size == 0 or g.size == 0:
+            return np.zeros(self.shape, g.dtype)
+        flat = np.moveaxis(g, self.positions, last).reshape(*where.shape[: where.ndim - rank], -1)
+        rows = where.reshape(*where.shape[: where.ndim - rank], -1)
+        taken = np.take_along_axis(flat, np.maximum(rows, 0), -1).reshape(where.shape)
+        return np.moveaxis(taken, last, self.positions)
+
+    def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
+        return whole_planes(self, ranges)
+
+    @cached_property
+    def T(self) -> Unpool:  # noqa: N802
+        return Unpool(self.shape, self.positions, self.sizes, self.dtype)
+
+
+def whole_planes(op: Unpool | UnpoolGather, ranges: Ranges) -> tuple[Op, tuple[Slices, ...]]:
+    """A part of the result. An index may lead anywhere: pooled axes are computed as a whole."""
+    batch = {i: r for i, r in enumerate(ranges) if i not in op.positions}
+
+    def needed(sizes: Shape) -> Slices:
+        return tuple(slice(*batch.get(i, (0, n))) for i, n in enumerate(sizes))
+
+    held = tuple(batch[i][1] - batch[i][0] if i in batch else n for i, n in enumerate(op.shape))
+    crop = tuple((0, end - begin) if i in batch else (begin, end) for i, (begin, end) in enumerate(ranges))
+    unpooled = op.out_shape if isinstance(op, Unpool) else op.T.out_shape
+    values = needed(op.shape if isinstance(op, Unpool) else unpooled)
+    return Crop(replace(op, shape=held), crop), (values, needed(op.shape))

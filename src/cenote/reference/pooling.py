@@ -1,0 +1,280 @@
+"""The slow, exact definition of every pooling operation, in NumPy, from the same geometry as the core.
+
+Read this to know what an operation means. The C++ core is tested against it, never the other way round,
+and it is written for the eye: it gathers all cells of all windows into one array of shape
+``(*output, k₁, …, kᵣ)`` and reduces the last axes.
+
+Two orders are part of the meaning, because they decide the last bit:
+
+* a maximum is the first cell in row-major order over the window that no other cell beats, so its value
+  has that cell's bits (−0.0 and +0.0 are a tie);
+* a sum adds along the first window axis first, then along the next; along an axis it is the tree of
+  :func:`tree_sum`, whose shape depends on the number of cells only, not on where the window lies.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments.arrays import Array, DType, averaged, has_nan, is_bfloat16, native, ordered, real_valued, summed
+from ..geometry.axes import Geometry
+
+Mask = NDArray[np.bool_]
+
+
+def gather(x: Array, geometry: Geometry) -> tuple[Array, Mask]:
+    """All cells of all windows, (*output, k₁, …, kᵣ), and which of them are real; the others hold x's first cell."""
+    rank = len(geometry.axes)
+    ndim = x.ndim
+    index: list[Array] = []
+    for dim, size in enumerate(x.shape):
+        index.append(np.arange(size).reshape([-1 if i == dim else 1 for i in range(ndim + rank)]))
+    real = np.ones((1,) * (ndim + rank), dtype=bool)
+    for i, axis in enumerate(geometry.axes):
+        shape = [1] * (ndim + rank)
+        shape[axis.position], shape[ndim + i] = axis.o, axis.k
+        index[axis.position] = np.where(axis.real, axis.cells, 0).reshape(shape)
+        real = real & axis.real.reshape(shape)
+    full = geometry.out_shape + tuple(axis.k for axis in geometry.axes)
+    if x.size == 0:
+        return np.zeros(full, x.dtype), np.broadcast_to(real, full)
+    return np.broadcast_to(x[tuple(index)], full), np.broadcast_to(real, full)
+
+
+def counts(geometry: Geometry, include_pad: bool) -> NDArray[np.int64]:
+    """The number of cells of each window, of the padded input or of the real one; broadcasts against the output."""
+    out = np.ones((1,) * len(geometry.shape), dtype=np.int64)
+    for axis in geometry.axes:
+        shape = [1] * len(geometry.shape)
+        shape[axis.position] = axis.o
+        inside = axis.padded if include_pad else axis.real
+        out = out * inside.sum(axis=1, dtype=np.int64).reshape(shape)
+    return out
+
+
+def tree_sum(cells: Array, axis: int) -> Array:
+    """The sum along ``axis``: the largest power of two of cells by halves, plus the same of what is left."""
+    k = cells.shape[axis]
+    if k == 0:
+        return np.zeros(np.delete(cells.shape, axis), cells.dtype)
+    if k == 1:
+        only: Array = cells.take(0, axis)
+        return only
+    half = 1 << (k - 1).bit_length() - 1
+    left, right = np.split(cells, [half], axis)
+    with np.errstate(all="ignore"):
+        total: Array = tree_sum(left, axis) + tree_sum(right, axis)
+    return total
+
+
+def box_sum(cells: Array, rank: int) -> Array:
+    """The sum over the last ``rank`` axes, the first of them first."""
+    for left in range(rank, 0, -1):
+        cells = tree_sum(cells, cells.ndim - left)
+    return cells
+
+
+def isnan(x: Array) -> Mask:
+    """NaN cells; none in a dtype that has no NaN."""
+    out: Mask = (
+        np.isnan(x.astype(np.float32) if is_bfloat16(x.dtype) else x) if has_nan(x.dtype) else np.zeros(x.shape, bool)
+    )
+    return out
+
+
+def quiet(x: Array) -> Array:
+    """``x`` with the one canonical NaN in place of every NaN, so that results can be compared to the bit."""
+    if x.dtype.kind == "c":
+        for part in (x.real, x.imag):
+            part[np.isnan(part)] = np.nan
+    elif has_nan(x.dtype):
+        x[isnan(x)] = np.nan
+    return x
+
+
+# ---------------------------------------------------------------------------------------------- max and min
+
+
+def least(dtype: DType, largest: bool) -> Array:
+    """What a maximum (``largest``) or minimum of no cell gives."""
+    if dtype.kind == "b":
+        return np.array(not largest)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return np.array(limits.min if largest else limits.max, dtype)
+    return np.array(-np.inf if largest else np.inf, dtype)
+
+
+def pick(x: Array, geometry: Geometry, largest: bool, omit: bool) -> tuple[Array, NDArray[np.int64]]:
+    """max_pool (``largest``) or min_pool: the values, and the flat index of the winning cell or −1."""
+    dtype = ordered(x.dtype)
+    x = x.astype(dtype)
+    rank, out = len(geometry.axes), geometry.out_shape
+    cells, real = gather(x, geometry)
+    taps = prod(cells.shape[len(out) :])
+    cells, real = cells.reshape(*out, taps), real.reshape(*out, taps)
+    nan = isnan(cells)
+    alive = real & ~nan if omit else real
+    value = np.full(out, np.nan if omit and has_nan(dtype) else least(dtype, largest), dtype)
+    winner = np.full(out, -1, np.int64)
+    held_nan = np.zeros(out, bool)
+    for tap in range(taps):
+        cell = cells[..., tap]
+        with np.errstate(invalid="ignore"):
+            beats = cell > value if largest else cell < value
+        if not omit:
+            beats = beats | nan[..., tap]
+        take = alive[..., tap] & ((winner < 0) | (beats & ~held_nan))
+        value = np.where(take, cell, value)
+        winner = np.where(take, tap, winner)
+        held_nan = held_nan | (take & nan[..., tap])
+    return value, flat_index(winner, geometry, rank)
+
+
+def flat_index(winner: NDArray[np.int64], geometry: Geometry, rank: int) -> NDArray[np.int64]:
+    """From the tap within the window to the cell within the pooled axes, row-major over them."""
+    index = np.zeros(winner.shape, np.int64)
+    taps: list[NDArray[np.int64]] = []
+    rest = np.maximum(winner, 0)
+    for axis in reversed(geometry.axes):  # np.unravel_index is wrong for more than 8192 elements with a last axis of 1
+        rest, tap = np.divmod(rest, max(axis.k, 1))
+        taps.insert(0, tap)
+    for axis, tap in zip(geometry.axes, taps, strict=True):
+        shape = [1] * winner.ndim
+        shape[axis.position] = axis.o
+        j = np.arange(axis.o).reshape(shape)
+        index = index * axis.n + axis.cells[j, tap]
+    return np.where(winner < 0, -1, index)
+
+
+# ------------------------------------------------------------------------------------------ sums and averages
+
+
+def accumulator(dtype: DType) -> DType:
+    """The dtype that a sum is held in: half precision is added in float32."""
+    if is_bfloat16(dtype) or dtype == np.float16:
+        return np.dtype(np.float32)
+    return dtype
+
+
+def missing(geometry: Geometry) -> Mask:
+    """The taps beyond the length of windows that are listed; broadcasts against what ``gather`` gives."""
+    ndim, rank = len(geometry.shape), len(geometry.axes)
+    out = np.zeros((1,) * (ndim + rank), dtype=bool)
+    for i, axis in enumerate(geometry.axes):
+        if axis.starts is not None:
+            shape = [1] * (ndim + rank)
+            shape[axis.position], shape[ndim + i] = axis.o, axis.k
+            out = out | ~axis.real.reshape(shape)
+    return out
+
+
+def total(x: Array, geometry: Geometry, result: DType, omit: bool) -> tuple[Array, NDArray[np.int64]]:
+    """The sum of each window in the accumulator of ``result``, and how many NaN cells were left out of it."""
+    rank = len(geometry.axes)
+    cells, real = gather(x.astype(native(x.dtype)), geometry)
+    gone = real & isnan(cells) if omit else np.zeros_like(real)
+    work = accumulator(result)
+    zero = np.zeros((), work)
+    with np.errstate(all="ignore"):
+        # A padded cell is +0.0. A tap that a listed window does not have is none at all: -0.0 changes no sum.
+        lacking = np.where(missing(geometry), -zero, zero)
+        held = np.where(real & ~gone, cells.astype(work), lacking)
+    sums = box_sum(held, rank)
+    return np.where(real.any(axis=tuple(range(-rank, 0))), sums, zero), gone.sum(
+        axis=tuple(range(-rank, 0)), dtype=np.int64
+    )
+
+
+def no_data(out: Array, geometry: Geometry, omitted: NDArray[np.int64]) -> Array:
+    """NaN where every real cell of a window was left out: no data in, no data out."""
+    if has_nan(out.dtype):
+        out[counts(geometry, include_pad=False) == omitted] = np.nan
+    return out
+
+
+def sum_pool(x: Array, geometry: Geometry, omit: bool) -> Array:
+    result = summed(x.dtype)
+    sums, omitted = total(x, geometry, result, omit)
+    with np.errstate(all="ignore"):
+        out = sums.astype(result)
+    return quiet(no_data(out, geometry, omitted) if omit else out)
+
+
+def avg_pool(x: Array, geometry: Geometry, omit: bool, divisor: float | None, include_pad: bool) -> Array:
+    result = averaged(x.dtype)
+    omit = omit and has_nan(x.dtype)
+    sums, omitted = total(x, geometry, result, omit)
+    number = counts(geometry, include_pad) - omitted if divisor is None else np.float64(divisor)
+    with np.errstate(all="ignore"):
+        # The quotient is taken in double and rounded once: the same as in float32 wherever the divisor is one.
+        by = np.asarray(number, np.float64)
+        if sums.dtype.kind == "c":  # by parts: NumPy would let an infinite part make the other one NaN
+            held = sums.copy()
+            held.real, held.imag = sums.real / by, sums.imag / by
+        else:
+            held = (sums / by).astype(sums.dtype)
+        out = held.astype(result)
+    return quiet(no_data(out, geometry, omitted) if omit else out)
+
+
+# --------------------------------------------------------------------------------------------- lp, smooth max
+
+
+def lp_pool(x: Array, geometry: Geometry, p: float) -> Array:
+    result = real_valued(x.dtype)
+    cells, real = gather(x.astype(np.float64), geometry)
+    size = np.where(real, np.abs(cells), 0.0)
+    over = tuple(range(-len(geometry.axes), 0))
+    with np.errstate(all="ignore"):
+        largest = size.max(axis=over, initial=0.0)
+        if np.isinf(p):
+            return quiet(largest.astype(result))
+        scale = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+        ratio = (size / np.expand_dims(scale, over)) ** p
+        return quiet((scale * ratio.sum(axis=over) ** (1.0 / p)).astype(result))
+
+
+def smooth_max_pool(x: Array, geometry: Geometry, beta: float, pad_value: float | None) -> Array:
+    result = real_valued(x.dtype)
+    rank = len(geometry.axes)
+    cells, real = gather(x.astype(np.float64), geometry)
+    inside = real
+    if pad_value is not None:
+        padded = np.ones((1,) * cells.ndim, bool)
+        for i, axis in enumerate(geometry.axes):
+            shape = [1] * cells.ndim
+            shape[axis.position], shape[x.ndim + i] = axis.o, axis.k
+            padded = padded & axis.padded.reshape(shape)
+        inside = np.broadcast_to(padded, cells.shape)
+        cells = np.where(real, cells, pad_value)
+    nothing = -np.inf if beta > 0 else np.inf
+    cells = np.where(inside, cells, nothing)
+    over = tuple(range(-rank, 0))
+    with np.errstate(all="ignore"):
+        pivot = cells.max(axis=over, initial=nothing) if beta > 0 else cells.min(axis=over, initial=nothing)
+        # An infinite pivot is the answer: inf − inf must not be formed.
+        safe = np.expand_dims(np.where(np.isinf(pivot), 0.0, pivot), over)
+        spread = np.where(np.isinf(np.expand_dims(pivot, over)), 0.0, beta * (cells - safe))
+        out = np.where(np.isinf(pivot), pivot, pivot + np.log(np.exp(spread).sum(axis=over)) / beta)
+        return quiet(out.astype(result))
+
+
+# --------------------------------------------------------------------------------------------------- unpool
+
+
+def unpool(y: Array, indices: NDArray[np.int64], positions: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
+    """Each value at its index in zeros of ``sizes``; of two at one cell the last in row-major order stays."""
+    rank = len(positions)
+    values = np.moveaxis(y, positions, range(-rank, 0))
+    where = np.moveaxis(indices, positions, range(-rank, 0))
+    batch = values.shape[: y.ndim - rank]
+    out = np.zeros((*batch, prod(sizes)), native(y.dtype))
+    for b in np.ndindex(*batch):
+        for value, cell in zip(values[b].ravel(), where[b].ravel(), strict=True):
+            if cell >= 0:
+                out[(*b, cell)] = value
+    return np.moveaxis(out.reshape(*batch, *sizes), range(-rank, 0), positions)

@@ -1,0 +1,249 @@
+"""What a wrong use of derivatives is told, to the letter, and that no message is left out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cenote as cn
+
+MODULES = [
+    "autodiff.graph", "autodiff.tensor", "autodiff.elementwise", "autodiff.functions", "autodiff.contraction",
+    "autodiff.reductions", "autodiff.transforms", "autodiff.checking", "autodiff.opaque",
+]  # fmt: skip
+
+X = np.arange(4.0)
+Z = np.array([1 + 1j, 2.0])
+
+
+def T(data: Any = X) -> cn.Tensor:  # noqa: N802  short, for it stands in every case
+    return cn.Tensor(data)
+
+
+def total(x: Any) -> Any:
+    return (x * x).sum()
+
+
+def twice() -> None:
+    y = total(T())
+    y.backward()
+    y.backward()
+
+
+def stepped() -> None:
+    w = T()
+    for _ in range(3):
+        total(w).backward()
+        w = w - 0.1 * np.asarray(w.grad)
+
+
+def written(x: Any) -> Any:
+    x.data = np.zeros(4)
+    return total(x)
+
+
+def assigned() -> None:
+    T()[0] = 1.0
+
+
+def added() -> None:
+    x = T()
+    x += 1.0
+
+
+wrong = cn.reducer(np.multiply, lambda a, b: (b, 2 * a))
+
+CASES: list[tuple[Callable[[], Any], str]] = [
+    (lambda: cn.Tensor(X, constant="yes"), "TypeError: Tensor: constant='yes': True, False or None is needed"),  # type: ignore[arg-type]
+    (
+        lambda: cn.Tensor([1, 2], constant=False),
+        "ValueError: Tensor: constant=False: data of dtype int64 has no derivatives, only floats and complex do",
+    ),
+    (
+        lambda: T(["a"]),
+        "TypeError: Tensor: data has dtype <U1: bool, an integer type, float16, bfloat16, float32, float64, complex64 "
+        "or complex128 is needed; convert it with np.asarray(data, float)",
+    ),
+    (
+        lambda: T([[1], [2, 3]]),
+        "ValueError: Tensor: data cannot be made an array: setting an array element with a sequence. The requested "
+        "array has an inhomogeneous shape after 1 dimensions. The detected shape was (2,) + inhomogeneous part.",
+    ),
+    (
+        lambda: cn.grad(total)(np.arange(3)),
+        "TypeError: grad: argument 0 has dtype int64: integers have no derivative, give floats, such as 1.0 for 1",
+    ),
+    (
+        lambda: cn.grad(written)(X),
+        "TypeError: the data of a Tensor inside of vjp, jvp, linearize or grad cannot be changed",
+    ),
+    (
+        lambda: cn.grad(lambda x: total(x).backward())(X),
+        "TypeError: backward() works on Tensors, not inside of vjp, jvp, linearize or grad",
+    ),
+    (lambda: T([1, 2]).backward(), "ValueError: backward: this Tensor is constant, there is nothing to derive by"),
+    (lambda: T().backward(np.ones(3)), "ValueError: backward: g has shape (3,), this Tensor has (4,)"),
+    (lambda: T().backward(1j), "TypeError: backward: g has dtype complex128, this Tensor has float64"),
+    (lambda: np.frexp(T()), "TypeError: np.frexp is not defined for Tensors: use it on their .data"),
+    (lambda: np.add.at(T(), 0, 1.0), "TypeError: np.add.at is not defined for Tensors: use it on their .data"),
+    (added, "TypeError: np.add: Tensors take no out: write x = x + y for x += y, or change x.data"),
+    (lambda: np.add(T(), 1, dtype="f"), "TypeError: np.add: Tensors take no dtype"),
+    (lambda: np.kron(T(), T()), "TypeError: np.kron is not defined for Tensors: use it on their .data"),
+    (assigned, "TypeError: a Tensor is not written into: assign to its .data, or build a new one"),
+    (lambda: T().sort, "AttributeError: Tensor has no attribute 'sort'"),
+    (
+        twice,
+        "ValueError: backward: a part of the graph was freed by an earlier backward(): compute it again. To step a "
+        "parameter, change its data (w.data -= step), which is no part of a graph",
+    ),
+    (
+        stepped,
+        "ValueError: backward: a part of the graph was freed by an earlier backward(): compute it again. To step a "
+        "parameter, change its data (w.data -= step), which is no part of a graph",
+    ),
+    (
+        lambda: np.abs(T(Z)).backward(),  # type: ignore[attr-defined]
+        "TypeError: the absolute value of a complex number has no complex derivative",
+    ),
+    (
+        lambda: np.conjugate(T(Z)),
+        "TypeError: np.conjugate: the conjugate of a complex number has no complex derivative",
+    ),
+    (lambda: T().sum(axis=2), "ValueError: axis 2 is not one of a Tensor with 1 axes"),
+    (lambda: T().sum(axis=(0, -1)), "ValueError: axis (0, -1) names an axis of a Tensor with 1 axes twice"),
+    (lambda: np.reshape(T(), (2, 2), order="F"), "ValueError: reshape: order='F': Tensors have order 'C' only"),
+    (
+        lambda: T().astype("U4"),
+        "TypeError: astype: dtype='U4': bool, integers, floats or complex numbers are needed",
+    ),
+    (
+        lambda: np.pad(T(), 1, mode="edge"),
+        "ValueError: np.pad: mode='edge': Tensors are padded in mode 'constant' only",
+    ),
+    (lambda: T() @ T(1.0), "ValueError: matmul: scalars cannot be multiplied as matrices, use *"),
+    (
+        lambda: np.einsum("...i->...", T()),
+        "ValueError: np.einsum: Tensors need subscripts as a string, without an ellipsis",
+    ),
+    (
+        lambda: np.einsum("ii->i", T(np.eye(2))),
+        "ValueError: np.einsum: 'ii->i' repeats a letter in one operand, which Tensors do not support",
+    ),
+    (
+        lambda: T(Z).var(),
+        "TypeError: the magnitude of a complex number has no complex derivative: use its real and imaginary part",
+    ),
+    (
+        lambda: np.linalg.norm(T(), ord=1),
+        "ValueError: np.linalg.norm: ord=1 over 1 axes: Tensors have the Euclidean norm only",
+    ),
+    (lambda: cn.vjp(3, X), "TypeError: vjp: f=3 is an int: a function is needed"),  # type: ignore[arg-type]
+    (lambda: cn.grad(3), "TypeError: grad: f=3 is an int: a function is needed"),  # type: ignore[arg-type]
+    (lambda: cn.value_and_grad(3), "TypeError: value_and_grad: f=3 is an int: a function is needed"),  # type: ignore[arg-type]
+    (
+        lambda: cn.vjp(lambda x: (x, x), X)[1](X),
+        "ValueError: pull: g must be a tuple of 2, one for each output of f",
+    ),
+    (
+        lambda: cn.vjp(total, X)[1](X),
+        "ValueError: pull: g has shape (4,), the output of f has (): they must agree",
+    ),
+    (
+        lambda: cn.vjp(total, X)[1](1j),
+        "TypeError: pull: g has dtype complex128, the output of f is real: its imaginary part would be lost",
+    ),
+    (lambda: cn.linearize(total, X)[1](X, X), "ValueError: push: 2 tangents for 1 primals: give one for each"),
+    (
+        lambda: cn.jvp(total, (np.arange(4),), (X,)),
+        "ValueError: jvp: tangents[0] is not zero, but primals[0] is an array of int64, a constant",
+    ),
+    (
+        lambda: cn.jvp(total, X, (X,)),  # type: ignore[arg-type]
+        "TypeError: jvp: primals is an ndarray: a tuple is needed, with one entry per argument of f",
+    ),
+    (
+        lambda: cn.grad(total, argnums="x")(X),  # type: ignore[arg-type]
+        "TypeError: grad: argnums='x': an int or a tuple of ints is needed",
+    ),
+    (
+        lambda: cn.grad(total, argnums=1)(X),
+        "ValueError: grad: argnums=1: f was called with 1 arguments, there is no number 1",
+    ),
+    (
+        lambda: cn.grad(lambda x: x)(X),
+        "ValueError: grad: f must give a scalar, it gave shape (4,): sum it, or use vjp",
+    ),
+    (
+        lambda: cn.value_and_grad(lambda x: (x, x))(X),
+        "ValueError: value_and_grad: f must give a scalar, it gave a tuple: sum it, or use vjp",
+    ),
+    (lambda: cn.check_grads(3, (X,)), "TypeError: check_grads: f=3 is an int: a function is needed"),  # type: ignore[arg-type]
+    (
+        lambda: cn.check_grads(total, X),  # type: ignore[arg-type]
+        "TypeError: check_grads: args is an ndarray: a tuple is needed, with one entry per argument of f",
+    ),
+    (
+        lambda: cn.check_grads(total, (X,), modes=("sideways",)),
+        "ValueError: check_grads: modes=('sideways',): 'fwd' and 'rev', or one of them, is needed",
+    ),
+    (
+        lambda: cn.check_grads(total, (np.arange(4),)),
+        "ValueError: check_grads: args holds no float array: there is nothing to vary",
+    ),
+    (
+        lambda: cn.check_grads(lambda x: cn.pool(x, (2,), 1.0, wrong), (X + 1,)),
+        "GradientError: check_grads: the jvp of f is off by",
+    ),
+    (
+        lambda: cn.pool(T(), (2,), 0.0, lambda a, b: a + b).sum().backward(),
+        "TypeError: pool: <lambda> has no known derivative. Give it one with cn.reducer(fn, partials), where "
+        "partials(a, b) gives (∂fn/∂a, ∂fn/∂b)",
+    ),
+]
+
+
+def failure_of(call: Callable[[], Any]) -> Exception:
+    try:
+        call()
+    except Exception as failure:
+        return failure
+    raise AssertionError("there was no error")
+
+
+@pytest.mark.parametrize(("call", "expected"), CASES, ids=[expected[:60] for _, expected in CASES])
+def test_the_message_to_the_letter(call: Callable[[], Any], expected: str) -> None:
+    failure = failure_of(call)
+    got = f"{type(failure).__name__}: {failure}"
+    if expected.startswith("GradientError"):  # the figures depend on the machine's exp
+        assert got.startswith(expected)
+        assert isinstance(failure, AssertionError)
+        assert isinstance(failure, ValueError)
+    else:
+        assert got == expected
+
+
+def origins(failure: BaseException) -> set[tuple[str, int]]:
+    """All places of this package that the failure, and what it replaced, came through."""
+    found = set()
+    for cause in (failure, failure.__context__):
+        trace = cause.__traceback__ if cause is not None else None
+        while trace is not None:
+            found.add((Path(trace.tb_frame.f_code.co_filename).stem, trace.tb_lineno))
+            trace = trace.tb_next
+    return found
+
+
+def test_every_raise_is_reached() -> None:
+    reached = set().union(*(origins(failure_of(call)) for call, _ in CASES))
+    package = Path(cn.__file__).parent
+    for module in MODULES:
+        path = package / f"{module.replace('.', '/')}.py"
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Raise) and node.end_lineno is not None:
+                lines = range(node.lineno, node.end_lineno + 1)
+                assert any((path.stem, line) in reached for line in lines), f"{module}:{node.lineno}"

@@ -1,0 +1,229 @@
+"""The seam between operations and array libraries, on two small libraries of the tests' own (other_backends.py).
+
+Whatever records Ops without data gets the shapes and dtypes that the real call gives, and whatever computes an output
+in parts gets the bits of the whole: for every function, and for its derivatives in both modes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cenote as cn
+from cases import FLOATS, REALS, Case, cases, examples, same_bits
+from cenote.backends import dispatch
+from other_backends import Cut, Parts, Trace, Traced, check_traced, outcome, registered
+
+Function = Callable[..., Any]
+
+# Every function on windows, with its options.
+POOLS: dict[str, Function] = {
+    "max": cn.max_pool,
+    "max omit": lambda x, **w: cn.max_pool(x, nan="omit", **w),
+    "min": cn.min_pool,
+    "max split": lambda x, **w: cn.max_pool(x, ties="split", **w),
+    "sum": cn.sum_pool,
+    "sum omit": lambda x, **w: cn.sum_pool(x, nan="omit", **w),
+    "avg": cn.avg_pool,
+    "avg valid": lambda x, **w: cn.avg_pool(x, count_include_pad=False, **w),
+    "avg divisor": lambda x, **w: cn.avg_pool(x, divisor=2.5, **w),
+    "avg omit": lambda x, **w: cn.avg_pool(x, nan="omit", **w),
+    "avg single": lambda x, **w: cn.avg_pool(x, dtype=np.float32, **w),
+    "lp": lambda x, **w: cn.lp_pool(x, p=3.0, **w),
+    "lp inf": lambda x, **w: cn.lp_pool(x, p=np.inf, **w),
+    "smooth": lambda x, **w: cn.smooth_max_pool(x, beta=1.5, **w),
+    "smooth, no pads": lambda x, **w: cn.smooth_max_pool(x, beta=-0.5, pad_value=None, **w),
+    "pool": lambda x, window, **w: cn.pool(x, window, 0.5 if x.dtype.kind == "f" else 1, np.maximum, **w),
+    "pool function": lambda x, window, **w: cn.pool(x, window, np.float64(1), lambda a, b: a + 2 * b, **w),
+    "adaptive max": lambda x, axes, **w: cn.adaptive_max_pool(x, tuple(3 for _ in axes), axes=axes),
+    "adaptive avg": lambda x, axes, **w: cn.adaptive_avg_pool(x, tuple(5 for _ in axes), axes=axes),
+    "global max": lambda x, axes, **w: cn.global_max_pool(x, axes=axes),
+    "global avg": lambda x, axes, **w: cn.global_avg_pool(x, axes=axes),
+}
+DIFFERENTIABLE = [name for name in POOLS if not name.startswith("pool")]
+WITH_INDICES: dict[str, Function] = {
+    "max": lambda x, **w: cn.max_pool(x, return_indices=True, **w),
+    "min omit": lambda x, **w: cn.min_pool(x, nan="omit", return_indices=True, **w),
+    "adaptive max": lambda x, axes, **w: cn.adaptive_max_pool(
+        x, tuple(4 for _ in axes), axes=axes, return_indices=True
+    ),
+}
+
+
+def one_nan(x: Any) -> Any:
+    """``x`` with every NaN the same: which of several is propagated is not promised."""
+    return np.where(x == x, x, np.zeros((), x.dtype)) if x.dtype.kind in "fcV" else x
+
+
+def check_parts(f: Function, seed: int, *arrays: Any) -> None:
+    """f computed in parts: the bits of the whole."""
+    expected = outcome(lambda: f(*arrays))
+    if isinstance(expected, str):
+        return
+    with registered(Parts(np.random.default_rng(seed))), np.errstate(all="ignore"):
+        got = f(*map(Cut, arrays))
+    for part, whole in zip(*(v if isinstance(v, tuple) else (v,) for v in (got, expected)), strict=True):
+        data = part.data if isinstance(part, Cut) else part
+        assert data.dtype == whole.dtype
+        assert same_bits(one_nan(data), one_nan(whole))
+
+
+def of_mode(f: Function, mode: str, g: Any, t: Any) -> Function:
+    if mode == "value":
+        return f
+    if mode == "vjp":
+        return lambda x: cn.vjp(f, x)[1](g)[0]
+    if mode == "jvp":
+        return lambda x: cn.jvp(f, (x,), (t,))[1]
+    return lambda x: cn.jvp(lambda x: cn.vjp(f, x)[1](g)[0], (x,), (t,))[1]
+
+
+def derivative(case: Case, name: str, mode: str) -> Function | None:
+    def f(x: Any) -> Any:
+        return POOLS[name](x, **case.arguments)
+
+    if mode == "value":
+        return f
+    y = outcome(lambda: f(case.x))
+    if isinstance(y, str):
+        return None
+    rng = np.random.default_rng(1)
+    g = rng.integers(-9, 10, y.shape).astype(y.dtype)
+    t = rng.integers(-9, 10, case.x.shape).astype(case.x.dtype.newbyteorder("="))
+    return of_mode(f, mode, g, t)
+
+
+MODES = ["value", "vjp", "jvp", "jvp of vjp"]
+
+
+@examples(300)
+@given(cases(REALS), st.sampled_from(sorted(POOLS)))
+def test_shapes_and_dtypes_need_no_data(case: Case, name: str) -> None:
+    check_traced(lambda x: POOLS[name](x, **case.arguments), case.x)
+
+
+@examples(100)
+@given(cases(REALS), st.sampled_from(sorted(WITH_INDICES)))
+def test_indices_need_no_data(case: Case, name: str) -> None:
+    check_traced(lambda x: WITH_INDICES[name](x, **case.arguments), case.x)
+
+
+@examples(300)
+@given(cases(FLOATS), st.sampled_from(DIFFERENTIABLE), st.sampled_from(MODES[1:]))
+def test_derivatives_need_no_data(case: Case, name: str, mode: str) -> None:
+    f = derivative(case, name, mode)
+    if f is not None:
+        check_traced(f, case.x)
+
+
+@examples(300)
+@given(cases(REALS), st.sampled_from(sorted(POOLS)), st.integers(0, 2**32))
+def test_parts_are_the_whole(case: Case, name: str, seed: int) -> None:
+    check_parts(lambda x: POOLS[name](x, **case.arguments), seed, case.x)
+
+
+@examples(200)
+@given(cases(REALS), st.sampled_from(sorted(WITH_INDICES)), st.integers(0, 2**32))
+def test_indices_of_parts_are_those_of_the_whole(case: Case, name: str, seed: int) -> None:
+    check_parts(lambda x: WITH_INDICES[name](x, **case.arguments), seed, case.x)
+
+
+@examples(300)
+@given(cases(FLOATS), st.sampled_from(DIFFERENTIABLE), st.sampled_from(MODES[1:3]), st.integers(0, 2**32))
+def test_derivatives_of_parts_are_those_of_the_whole(case: Case, name: str, mode: str, seed: int) -> None:
+    f = derivative(case, name, mode)
+    if f is not None:
+        check_parts(f, seed, case.x)
+
+
+# ------------------------------------------------------------------------------------------------ unpool, conv
+
+
+def unpool_case(seed: int) -> tuple[Any, Any, dict[str, Any]]:
+    rng = np.random.default_rng(seed)
+    y = rng.standard_normal((2, 3, 4)).astype(np.float32)
+    indices = rng.integers(-1, 30, y.shape)
+    return y, indices, {"window": (2, 2), "output_shape": (5, 6)}
+
+
+@examples(60)
+@given(st.integers(0, 2**32))
+def test_unpool(seed: int) -> None:
+    y, indices, how = unpool_case(seed)
+    for f in (
+        lambda y, i: cn.max_unpool(y, i, **how),
+        lambda y, i: cn.vjp(lambda y: cn.max_unpool(y, i, **how), y)[1](np.ones((2, 5, 6), np.float32))[0],
+    ):
+        check_traced(f, y, indices)
+        check_parts(f, seed, y, indices)
+
+
+@st.composite
+def convolutions(draw: st.DrawFn) -> tuple[Any, Any, Any, dict[str, Any], bool]:
+    rank = draw(st.integers(1, 3))
+    first = draw(st.booleans())
+    groups = draw(st.sampled_from([1, 2]))
+    inner, outer = draw(st.integers(1, 3)), groups * draw(st.integers(1, 2))
+    kernel = tuple(draw(st.integers(1, 3)) for _ in range(rank))
+    spatial = tuple(draw(st.integers(3, 7)) for _ in range(rank))
+    batch = tuple(draw(st.integers(1, 3)) for _ in range(draw(st.integers(0, 2))))
+    transposed = draw(st.booleans())
+    channels = outer if transposed else groups * inner
+    shape = (*batch, channels, *spatial) if first else (*batch, *spatial, channels)
+    w = (outer, inner, *kernel) if first else (*kernel, inner, outer)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    dtype = draw(st.sampled_from(["f", "d"]))
+    bias = rng.standard_normal(groups * inner if transposed else outer).astype(dtype)
+    how: dict[str, Any] = {
+        "stride": draw(st.integers(1, 3)),
+        "padding": draw(st.sampled_from(["same", "valid"] if transposed else ["same", "valid", 1])),
+        "dilation": draw(st.integers(1, 2)),
+        "groups": groups,
+        "layout": "channels_first" if first else "channels_last",
+    }
+    x, filters = (rng.standard_normal(s).astype(dtype) for s in (shape, w))
+    return x, filters, bias, how, transposed
+
+
+@examples(200)
+@given(convolutions(), st.sampled_from(["value", "vjp", "jvp"]), st.integers(0, 2**32))
+def test_convolution(case: tuple[Any, Any, Any, dict[str, Any], bool], mode: str, seed: int) -> None:
+    x, w, bias, how, transposed = case
+    function: Function = cn.conv_transpose if transposed else cn.conv
+
+    def f(x: Any, w: Any, bias: Any) -> Any:
+        return function(x, w, bias=bias, **how)
+
+    y = outcome(lambda: f(x, w, bias))
+    if isinstance(y, str):
+        return
+    g = np.ones_like(y)
+    if mode == "value":
+        whole: Function = f
+    elif mode == "vjp":
+        whole = lambda *args: cn.vjp(f, *args)[1](g)  # noqa: E731
+    else:
+        whole = lambda *args: cn.jvp(f, args, (np.ones_like(x), np.ones_like(w), np.ones_like(bias)))[1]  # noqa: E731
+    check_traced(whole, x, w, bias)
+    rough = [np.float32(1e-4), 1e-9][x.dtype == np.float64]
+    expected = whole(x, w, bias)
+    with registered(Parts(np.random.default_rng(seed))):
+        got = whole(*map(Cut, (x, w, bias)))
+    for part, real in zip(*(v if isinstance(v, tuple) else (v,) for v in (got, expected)), strict=True):
+        np.testing.assert_allclose(part.data, real, rtol=rough, atol=rough * max(1.0, np.abs(real).max(initial=0)))
+
+
+def test_a_library_is_found_by_the_type_of_its_array() -> None:
+    trace = Trace()
+    with registered(trace):
+        x = trace.array((4, 4), np.float32)
+        assert dispatch.dispatch(np.zeros(1), x) is trace
+        assert isinstance(cn.max_pool(x, (2, 2)), Traced)
+        assert cn.conv(np.zeros((4, 4, 1)), trace.array((2, 2, 1, 1), "d")).shape == (3, 3, 1)
+    with pytest.raises(TypeError, match="max_pool: "):
+        cn.max_pool(x, (2, 2))

@@ -1,0 +1,229 @@
+"""Which algorithm serves a call: pinned for every row of the benchmarks, and on both sides of every threshold."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cenote as cn
+import peers
+import rows
+from cases import LEVELS
+from cenote import _core
+from work import Case
+
+NAMES = Path(__file__).with_name("kernel_names.txt")
+POOLING = {
+    "backward_avg", "backward_gather", "backward_scatter", "column_strips", "direct", "direct_uint", "gather",
+    "line_buffer", "scatter", "separable", "two_steps", "wide",
+}  # fmt: skip
+CONVOLUTION = {
+    "overlap_save", "winograd", "direct_taps", "direct_depthwise", "direct_pixels", "direct_channels",
+    "overlap_save_filter", "direct_filter",
+}  # fmt: skip
+BEST = [level for level in LEVELS if level in ("avx2", "avx512")]  # the thresholds below are those of 32 bytes
+TIMED = [row for row in rows.rows() if row.case is not None and row.section not in ("memory", "package")]
+
+
+def with_level(level: str, threads: int = 2) -> Any:
+    class Setting:
+        def __enter__(self) -> None:
+            self.before = _core.level(), _core.num_threads()
+            assert _core.use_level(level)
+            _core.set_num_threads(threads)
+
+        def __exit__(self, *_: object) -> None:
+            _core.use_level(self.before[0])
+            _core.set_num_threads(self.before[1])
+
+    return Setting()
+
+
+def names_of(row: rows.Row) -> str:
+    """What a row of the benchmarks runs, in order."""
+    case = row.case
+    assert case is not None
+    x = case.data() if isinstance(case, Case) else np.zeros_like(case.data())
+    run = peers.cenote(case, x, case.cotangent() if case.mode == "vjp" else None).run
+    return " + ".join(dict.fromkeys(_core.trace(run)))
+
+
+def recorded(level: str) -> dict[str, str]:
+    """Where AVX-512 takes another algorithm than AVX2, a line has both."""
+    lines = (line.split(" → ") for line in NAMES.read_text().splitlines())
+    return {key: names[-1 if level == "avx512" else 0] for key, *names in lines}
+
+
+def test_every_row_of_the_benchmarks_has_its_algorithm() -> None:
+    """Written anew by ``python tests/kernels/test_kernel_choice.py``."""
+    assert list(recorded("avx2")) == [row.key for row in TIMED]
+    for level in BEST:
+        with with_level(level):
+            found = {row.key: names_of(row) for row in TIMED}
+        assert found == recorded(level), level
+    for name in itertools.chain.from_iterable(names.split(" + ") for names in recorded("avx512").values()):
+        assert name in POOLING | CONVOLUTION
+
+
+PLANES = (8, 64, 112, 112)
+# (what, the arguments of which_kernel, …) on either side of a threshold of registry.cpp and conv_registry.cpp.
+SIDES: dict[str, list[tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
+    "taps of a line buffer": [
+        ("line_buffer", ("max_pool", PLANES, (3, 3)), {"stride": 1}),
+        ("separable", ("max_pool", PLANES, (4, 4)), {"stride": 1}),
+    ],
+    "dilation of its rows": [
+        ("line_buffer", ("max_pool", PLANES, (3, 3)), {"stride": 1, "dilation": (8, 1)}),
+        ("separable", ("max_pool", PLANES, (3, 3)), {"stride": 1, "dilation": (9, 1)}),
+    ],
+    "dilation along its rows, of a sum": [
+        ("line_buffer", ("sum_pool", PLANES, (3, 3)), {"stride": 1, "dilation": (1, 32)}),
+        ("separable", ("sum_pool", PLANES, (3, 3)), {"stride": 1, "dilation": (1, 33)}),
+    ],
+    "a vector of results": [
+        ("line_buffer", ("max_pool", (9, 4096, 10), (3, 3)), {"stride": 1}),
+        ("separable", ("max_pool", (9, 4096, 9), (3, 3)), {"stride": 1}),
+    ],
+    "stride along the row": [
+        ("direct", ("max_pool", PLANES, (2, 2)), {}),
+        ("separable", ("max_pool", PLANES, (3, 3)), {}),
+    ],
+    "windows that share most of their elements": [
+        ("direct", ("max_pool", PLANES, (3, 3)), {"stride": 2}),
+        ("separable", ("max_pool", PLANES, (4, 4)), {"stride": 2}),
+    ],
+    "a row of direct": [
+        ("direct", ("max_pool", (64, 4096, 18), (2, 2)), {}),
+        ("separable", ("max_pool", (64, 4096, 16), (2, 2)), {}),
+    ],
+    "lanes of direct": [
+        ("direct", ("max_pool", (512, 512, 16), (2, 2)), {"axes": (0, 1)}),
+        ("separable", ("max_pool", (512, 512, 15), (2, 2)), {"axes": (0, 1)}),
+    ],
+    "taps of direct": [
+        ("direct", ("max_pool", (64, 64, 64, 64), (4, 4)), {"axes": (0, 1)}),
+        ("separable", ("max_pool", (85, 64, 64, 64), (17, 1)), {"axes": (0, 1)}),
+    ],
+    "dtypes of direct with a dilation": [
+        ("direct", ("max_pool", PLANES, (2, 2)), {"dilation": 2}),
+        ("separable", ("max_pool", PLANES, (2, 2)), {"dilation": 2, "dtype": np.float64}),
+    ],
+    "large windows": [
+        ("column_strips", ("max_pool", (2048, 2048), (9, 9)), {"stride": 1}),
+        ("separable", ("max_pool", (2048, 2048), (9, 8)), {"stride": 1}),
+    ],
+    "bytes of lanes of a strip": [
+        ("column_strips", ("sum_pool", (512, 512, 16), (9, 9)), {"stride": 1, "axes": (0, 1)}),
+        ("separable", ("sum_pool", (512, 512, 17), (9, 9)), {"stride": 1, "axes": (0, 1)}),
+    ],
+    "windows as wide as a strip": [
+        ("column_strips", ("max_pool", (4096, 4096), (150, 150)), {"stride": 1}),
+        ("separable", ("max_pool", (4096, 4096), (250, 250)), {"stride": 1}),
+    ],
+    "few large windows": [
+        ("two_steps", ("max_pool", (4096, 4096), (4096, 4096)), {}),
+        ("separable", ("max_pool", (4096, 4096), (512, 512)), {}),
+    ],
+    "orders of a norm": [
+        ("direct", ("lp_pool", PLANES, (2, 2)), {"p": 3.0}),
+        ("separable", ("lp_pool", PLANES, (2, 2)), {"p": 2.5}),
+    ],
+    "taps of an FFT": [
+        ("overlap_save", ("conv", (1, 48000, 1), (257, 1, 1)), {}),
+        ("direct_pixels", ("conv", (1, 48000, 1), (47, 1, 1)), {}),
+    ],
+    "Winograd's filters": [
+        ("winograd", ("conv", (8, 56, 56, 64), (3, 3, 64, 64)), {}),
+        ("direct_channels", ("conv", (8, 56, 56, 64), (3, 3, 64, 64)), {"stride": 2}),
+    ],
+    "groups": [
+        ("direct_depthwise", ("conv", (8, 56, 56, 64), (3, 3, 1, 64)), {"groups": 64}),
+        ("direct_channels", ("conv", (8, 56, 56, 64), (3, 3, 32, 64)), {"groups": 2, "stride": 2}),
+    ],
+}
+
+
+@pytest.mark.parametrize("what", SIDES)
+def test_both_sides_of_a_threshold(what: str) -> None:
+    for level in BEST:
+        with with_level(level):
+            found = [cn.which_kernel(*arguments, **options) for _, arguments, options in SIDES[what]]
+        assert found == [name for name, _, _ in SIDES[what]], level
+
+
+def test_backward_passes() -> None:
+    def names(dtype: Any, *window: Any, **options: Any) -> list[str]:
+        x = np.zeros(PLANES, dtype)
+
+        def run() -> None:
+            y, pull = cn.vjp(lambda x: cn.max_pool(x, *window, **options), x)
+            pull(y)
+
+        return _core.trace(run)
+
+    for level in BEST:
+        with with_level(level):
+            assert names(np.float32, (2, 2))[-1] == "backward_gather"
+            assert names(np.float32, (3, 3))[-1] == "backward_scatter"
+            assert names(np.float32, (2, 2), dilation=2)[-1] == "backward_scatter"
+
+
+def test_every_level_has_a_kernel_for_every_dtype_and_operation() -> None:
+    for level in LEVELS:
+        with with_level(level):
+            operations = ("max_pool", "min_pool", "sum_pool", "avg_pool", "lp_pool", "smooth_max_pool")
+            for op, dtype in itertools.product(operations, "?bBhHiIqQefd"):
+                assert cn.which_kernel(op, (4, 9, 11), (2, 3), dtype=dtype, stride=1) in POOLING
+            for dtype in "bBhHiIqQefd":
+                assert cn.which_kernel("conv", (2, 9, 3), (3, 3, 4), dtype=dtype) in CONVOLUTION
+
+
+def test_nothing_is_computed_while_names_are_asked_for() -> None:
+    x = np.arange(64.0).reshape(8, 8)
+    assert cn.which_kernel("max_pool", x, (2, 2)) in POOLING
+    assert cn.which_kernel("adaptive_max_pool", x, (3, 3)) in POOLING
+    assert cn.which_kernel("global_avg_pool", (3, 8, 8), axes=(1, 2)) in POOLING
+    assert np.array_equal(cn.max_pool(x, (2, 2)), x[1::2, 1::2])
+    with pytest.raises(ValueError, match="too_large"):
+        _core.trace(lambda: (_ for _ in ()).throw(ValueError("too_large")))
+    assert np.array_equal(cn.max_pool(x, (2, 2)), x[1::2, 1::2])
+
+
+def test_wrong_questions() -> None:
+    with pytest.raises(ValueError, match=r"which_kernel: op='max_pool2d': one of max_pool, min_pool, .* is needed"):
+        cn.which_kernel("max_pool2d", (4, 4), (2, 2))
+    with pytest.raises(TypeError, match="op=3: the name of a function is needed, not an int"):
+        cn.which_kernel(3, (4, 4), (2, 2))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="window=None: max_pool needs one"):
+        cn.which_kernel("max_pool", (4, 4))
+    with pytest.raises(ValueError, match="larger than 1 TiB"):
+        cn.which_kernel("max_pool", (2**30, 2**30), (2, 2))
+    with pytest.raises(ValueError, match="window"):
+        cn.which_kernel("max_pool", (4, 4), (5, 5))
+
+
+def test_verbose_names_every_call() -> None:
+    code = "import numpy as np, cenote as cn; cn.max_pool(np.zeros((64, 64), np.float32), (2, 2))"
+    for value, lines in (("1", 1), ("0", 0), ("", 0)):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env={"CENOTE_VERBOSE": value, "PATH": ""}
+        )
+        assert done.returncode == 0, done.stderr
+        found = done.stderr.splitlines()
+        assert len(found) == lines
+        assert all(line.startswith("cenote: pool, ") and "64x64" in line and line.endswith(" ms") for line in found)
+
+
+if __name__ == "__main__":
+    found = {}
+    for each in ("avx2", "avx512"):
+        with with_level(each):
+            found[each] = {row.key: names_of(row) for row in TIMED}
+    both = {key: dict.fromkeys((found["avx2"][key], found["avx512"][key])) for key in found["avx2"]}
+    NAMES.write_text("".join(f"{key} → {' → '.join(names)}\n" for key, names in both.items()))

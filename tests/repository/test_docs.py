@@ -1,0 +1,318 @@
+"""The documents say what is true: their examples run, their tables and links agree with the code."""
+
+from __future__ import annotations
+
+import doctest
+import io
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cenote as cn
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+DTYPES = ROOT / "docs" / "dtypes.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "cpp" / "README.md"]
+TOOL = runpy.run_path(str(ROOT / "tools" / "dtype_table.py"))
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def without_code(text: str) -> str:
+    return FENCE.sub("", text)
+
+
+# ------------------------------------------------------------------------------------------------- the examples
+
+
+def session(text: str) -> str:
+    """The code of all blocks, on the lines where it stands; everything else is left blank."""
+    out = [""] * (text.count("\n") + 1)
+    for block in FENCE.finditer(text):
+        first = text.count("\n", 0, block.start(2))
+        for i, line in enumerate(block[2].splitlines()):
+            out[first + i] = line
+    return "\n".join(out)
+
+
+def failures_in(text: str, name: str) -> tuple[int, int, str]:
+    """How many examples there are in a document, how many of them fail, and how."""
+    test = doctest.DocTestParser().get_doctest(session(text), {}, name, name, 0)
+    report = io.StringIO()
+    results = doctest.DocTestRunner(verbose=False).run(test, out=report.write)
+    return results.attempted, results.failed, report.getvalue()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_examples_run(path: Path) -> None:
+    attempted, failed, report = failures_in(read(path), name_of(path))
+    assert attempted > 0
+    assert failed == 0, report
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_every_block_of_code_is_an_example(path: Path) -> None:
+    text = read(path)
+    assert len(FENCE.findall(text)) * 2 == len(re.findall(r"^```", text, re.MULTILINE)), "a fence is not closed"
+    for language, code in FENCE.findall(text):
+        assert language == "python", code
+        assert code.startswith(">>> "), code
+
+
+def test_a_wrong_example_is_found() -> None:
+    text = "# Title\n\n```python\n>>> 1 + 1\n2\n```\nText.\n```python\n>>> 1 + 1\n3\n```\n"
+    attempted, failed, report = failures_in(text, "page")
+    assert (attempted, failed) == (2, 1)
+    assert "line 9" in report
+
+
+# --------------------------------------------------------------------------------------------------- the tables
+
+
+def table_under(text: str, heading: str) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of the first table under a heading."""
+    section = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    header, _, *rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    return header, rows
+
+
+def call(operation: str, x: Any) -> Any:
+    """``operation`` on a small array, every option as it is by default."""
+    function = getattr(cn, operation)
+    if operation == "max_unpool":
+        return function(x, np.zeros(x.shape, int), (2,))
+    if operation in ("correlate", "convolve"):
+        return function(x, x[:2])
+    if operation.startswith("conv"):
+        return function(x[:, None], x[:2, None, None])
+    if operation.startswith("adaptive"):
+        return function(x, (2,))
+    if operation.startswith("global"):
+        return function(x, axes=0)
+    if operation == "pool":
+        results = [function(x, (2,), 0, fn) for fn in (np.add, np.maximum, np.minimum)]
+        (dtype,) = {result.dtype for result in results}
+        return results[0].astype(dtype)
+    return function(x, (2,))
+
+
+def test_the_page_of_dtypes_is_up_to_date() -> None:
+    assert read(DTYPES) == TOOL["page"](), "run python tools/dtype_table.py"
+
+
+def test_the_table_of_dtypes_covers_every_operation_and_dtype() -> None:
+    header, rows = table_under(read(DTYPES), "What comes out")
+    operations = set(re.findall(r"`(\w+)`", " ".join(header[1:])))
+    assert operations == {name for name in cn.__all__ if name.endswith("pool") or name.startswith(("conv", "corr"))}
+    listed = {row[0].strip("`") for row in rows}
+    assert {np.dtype(code).name for code in "?bBhHiIqQefdFD"} | {"bfloat16", "longdouble", "object"} <= listed
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    codes = {"datetime64": "M8[s]", "timedelta64": "m8[s]", "str": "U1", "bytes": "S1", "bfloat16": ml_dtypes.bfloat16}
+    dtype: np.dtype[Any] = np.dtype(codes.get(name, name))
+    return dtype
+
+
+@pytest.mark.parametrize("row", table_under(read(DTYPES), "What comes out")[1], ids=lambda row: str(row[0]).strip("`"))
+def test_operations_give_the_dtypes_that_the_table_says(row: list[str]) -> None:
+    header, _ = table_under(read(DTYPES), "What comes out")
+    dtype = dtype_named(row[0].strip("`"))
+    for swapped in (False, True):
+        x = np.array([1, 0, 1, 1]).astype(dtype.newbyteorder() if swapped else dtype)
+        for title, promised in zip(header[1:], row[1:], strict=True):
+            for operation in re.findall(r"`(\w+)`", title):
+                if promised == "`TypeError`":
+                    with pytest.raises(TypeError, match=f"^{operation}: "):
+                        call(operation, x)
+                else:
+                    result = call(operation, x)
+                    assert result.dtype == dtype_named(promised.strip("`")), operation
+                    assert result.dtype.isnative
+
+
+# Sums that come out differently in another dtype. The tree adds the first two cells, then the third: after a large
+# number, a small one survives only where both fit.
+HALF, SINGLE = 2.0**11, 2.0**24
+WITNESSES: list[tuple[str, str, str, list[float], float]] = [
+    ("sum_pool", "bool", "int64", [1, 1, 1], 3),
+    ("sum_pool", "int8", "int64", [127, 127, 127], 381),
+    ("sum_pool", "uint8", "uint64", [255, 255, 255], 765),
+    ("sum_pool", "int32", "int64", [2**31 - 1, 2**31 - 1, 1], 2**32 - 1),
+    ("sum_pool", "int64", "int64", [2**53, 1, -(2**53)], 1),
+    ("sum_pool", "int64", "int64", [2**63 - 1, 1, 1], -(2**63) + 1),
+    ("sum_pool", "uint64", "uint64", [2**64 - 1, 1, 1], 1),
+    ("sum_pool", "float16", "float32", [HALF, 1, -HALF], 1),
+    ("sum_pool", "float16", "float32", [2.0**15, 2.0**-9, -(2.0**15)], 0),
+    ("sum_pool", "bfloat16", "float32", [HALF, 1, -HALF], 1),
+    ("sum_pool", "bfloat16", "float32", [SINGLE, 1, -SINGLE], 0),
+    ("sum_pool", "float32", "float32", [SINGLE, 1, -SINGLE], 0),
+    ("sum_pool", "float64", "float64", [SINGLE, 1, -SINGLE], 1),
+    ("sum_pool", "complex64", "complex64", [SINGLE, 1, -SINGLE], 0),
+    ("sum_pool", "complex128", "complex128", [SINGLE, 1, -SINGLE], 1),
+    ("avg_pool", "int8", "float64", [127, 127, 127], 127),
+    ("avg_pool", "int64", "float64", [2**53, 1, -(2**53)], 0),
+    ("avg_pool", "uint64", "float64", [3 * 2**62, 3 * 2**62, 3 * 2**62], 3 * 2**62),
+    ("avg_pool", "float16", "float32", [40000, 40000, 40000], 40000),
+    ("avg_pool", "float16", "float32", [2.0**15, 2.0**-9, -(2.0**15)], 0),
+    ("avg_pool", "bfloat16", "float32", [SINGLE, 1, -SINGLE], 0),
+    ("avg_pool", "float32", "float32", [SINGLE, 1, -SINGLE], 0),
+    ("avg_pool", "float64", "float64", [SINGLE, 3, -SINGLE], 1),
+    ("avg_pool", "complex128", "complex128", [SINGLE, 3, -SINGLE], 1),
+    # In a convolution the order of a sum is not promised: these come out the same in any.
+    ("conv", "int8", "int8", [127, 127, 127], 125),
+    ("conv", "uint16", "uint16", [2**16 - 1, 2, 3], 4),
+    ("conv", "int64", "int64", [2**53, 1, -(2**53)], 1),
+    ("conv", "uint64", "uint64", [2**64 - 1, 1, 1], 1),
+    ("conv", "float16", "float32", [HALF, 1, -HALF], 1),
+    ("conv", "float16", "float32", [65504, 65504, -65504], 65504),
+    ("conv", "bfloat16", "float32", [HALF, 1, -HALF], 1),
+    ("conv", "float64", "float64", [SINGLE, 1, -SINGLE], 1),
+    ("conv", "complex128", "complex128", [SINGLE, 1, -SINGLE], 1),
+]
+
+
+@pytest.mark.parametrize(("operation", "name", "held_in", "cells", "expected"), WITNESSES)
+def test_sums_are_held_in_the_dtypes_that_the_table_says(
+    operation: str, name: str, held_in: str, cells: list[float], expected: float
+) -> None:
+    header, rows = table_under(read(DTYPES), "What sums are added in")
+    (row,) = [row for row in rows if row[0] == f"`{name}`"]
+    (column,) = [i for i, title in enumerate(header) if f"`{operation}`" in title]
+    assert row[column] == f"`{held_in}`"
+    x = np.array(cells, dtype_named(name))
+    got = cn.conv(x[:, None], np.ones((3, 1, 1), x.dtype)) if operation == "conv" else getattr(cn, operation)(x, (3,))
+    assert got.item() == expected
+
+
+def test_norms_and_smooth_maxima_are_held_in_float64() -> None:
+    header, rows = table_under(read(DTYPES), "What sums are added in")
+    assert header[-1] == "`lp_pool`, `smooth_max_pool`"
+    assert {row[-1] for row in rows if "complex" not in row[0]} == {"`float64`"}
+    x = np.random.default_rng(0).standard_normal((5000, 7)).astype(np.float32)
+    wide = x.astype(np.float64)
+    # Rounded once from float64, nearly every result is the nearest one; added in float32, many are not, but close.
+    for p in (2.5, 1, 2, 3, 4):
+        norms = (np.abs(wide) ** p).sum(1) ** (1 / p)
+        got = cn.lp_pool(x, (7,), p=p)[:, 0]
+        assert (np.mean(got == norms.astype(np.float32)) > 0.999) == (p == 2.5)
+        assert (np.abs(got - norms) <= 2 * np.spacing(norms.astype(np.float32))).all()
+    for beta in (0.2, 1.0):
+        smooth = np.log(np.exp(beta * wide).sum(1)) / beta
+        got = cn.smooth_max_pool(x, (7,), beta=beta)[:, 0]
+        assert (np.mean(got == smooth.astype(np.float32)) > 0.999) == (beta == 0.2)
+        assert (np.abs(got - smooth) <= 2 * np.spacing(np.maximum(np.abs(smooth), 1 / beta).astype(np.float32))).all()
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_rows_of_tables_have_as_many_cells_as_their_header(path: Path) -> None:
+    width = 0
+    for line in without_code(read(path)).splitlines():
+        cells = len(re.findall(r"(?<!\\)\|", line)) - 1 if line.startswith("|") else 0
+        assert not (width and cells) or cells == width, line
+        width = cells
+
+
+# ---------------------------------------------------------------------------------------------- names and links
+
+
+def test_the_readme_names_every_public_function() -> None:
+    named = set(re.findall(r"`(\w+)`", without_code(read(README))))
+    assert set(cn.__all__) <= named
+
+
+def test_the_readme_names_every_window_argument() -> None:
+    header, rows = table_under(read(README), "One vocabulary")
+    assert header == ["argument", "meaning", "default"]
+    arguments = ["window", "stride", "padding", "dilation", "ceil_mode", "axes"]
+    assert [row[0].strip("`=") for row in rows] == arguments
+
+
+def anchors(text: str) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", without_code(text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere(path: Path) -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", without_code(read(path))):
+        if link.startswith("https://"):
+            continue
+        target, _, anchor = link.partition("#")
+        there = path if not target else (path.parent / target).resolve()
+        assert there.exists(), link
+        assert there.is_relative_to(ROOT.resolve()), link
+        assert not anchor or anchor in anchors(read(there)), link
+
+
+def test_the_maps_name_every_file() -> None:
+    contributing, core = read(ROOT / "CONTRIBUTING.md"), read(ROOT / "cpp" / "README.md")
+    for path in (ROOT / "src" / "cenote").rglob("*.py*"):
+        inside = path.relative_to(ROOT / "src" / "cenote").parts
+        named = f"`{inside[0]}`" if len(inside) == 1 else f"`{inside[0]}/`"
+        assert named in contributing or "__pycache__" in inside, path
+    for path in (ROOT / "benchmarks").glob("*.*"):
+        assert f"`{path.name}`" in contributing, path.name
+    rooms = {path.relative_to(ROOT / "cpp").parts[0] for path in (ROOT / "cpp").rglob("*.[chi]*")}
+    assert rooms == {"bindings", "core", "runtime", "simd", "pool", "conv", "targets"}
+    for room in rooms:
+        assert f"| `{room}/` |" in core, room
+    for name in re.findall(r"`(\w+(?:/\w+)+\.\w+)`", core):
+        assert (ROOT / "cpp" / name).exists() or (ROOT / name).exists(), name
+    for name in re.findall(r"^\| (`\w+\.pyi?`[^|]*)\|", contributing, re.MULTILINE):
+        for module in re.findall(r"`(\w+\.pyi?)`", name):
+            assert any((ROOT / folder / module).exists() for folder in ("src/cenote", "benchmarks")), module
+
+
+def test_the_commands_of_the_documents_exist() -> None:
+    makefile = read(ROOT / "Makefile")
+    for path in DOCUMENTS:
+        for target in re.findall(r"`make (\w+)`", read(path)):
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{name_of(path)}: make {target}"
+
+
+# ------------------------------------------------------------------------------------------ what is not there yet
+
+
+def test_what_is_said_not_to_be_there_is_not_there() -> None:
+    section = read(README).partition("## What is not there yet")[2].partition("\n## ")[0]
+    for name in ("torch", "JAX", "dask", "xarray"):  # each is refused below
+        assert name in section
+    for name in re.findall(r"`(\w+)`", section):
+        assert not hasattr(cn, name)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("torch", "Tensor"),
+        ("jaxlib._jax", "ArrayImpl"),
+        ("jax._src.array", "Array"),
+        ("dask.array.core", "Array"),
+        ("xarray.core.dataarray", "DataArray"),
+    ],
+)
+def test_arrays_of_other_libraries_are_refused(module: str, name: str) -> None:
+    class Array:
+        def __array__(self, *args: Any, **kwargs: Any) -> Any:
+            raise AssertionError("it was converted silently")
+
+    Array.__module__, Array.__name__ = module, name
+    with pytest.raises(TypeError, match="not supported yet: pass "):
+        cn.max_pool(Array(), (2,))
