@@ -26,6 +26,9 @@ CALLS: dict[str, Callable[..., Any]] = {
     "global_max_pool": lambda **o: cn.global_max_pool(X, axes=(0, 1), **o),
     "global_avg_pool": lambda **o: cn.global_avg_pool(X, axes=(0, 1), **o),
     "max_unpool": lambda **o: cn.max_unpool(*WHERE, (2, 2), axes=(0, 1), **o),
+    "pool": lambda **o: cn.pool(X, (2, 2), 1.0, np.multiply, **o),
+    "correlate": lambda **o: cn.correlate(X, [1.0, 2.0], mode="same", axes=1, **o),
+    "convolve": lambda **o: cn.convolve(X, np.ones((2, 2)), **o),
     "conv": lambda **o: cn.conv(X, W, **o),
     "conv_transpose": lambda **o: cn.conv_transpose(X[..., :2], W, **o),
 }

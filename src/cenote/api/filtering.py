@@ -7,14 +7,17 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from ..arguments.arrays import Array
 from ..arguments.errors import Argument, BadValue, X, format_value
 from ..arguments.values import MOST_AXES, Ints, addressable, choice, per_axis
 from ..backends.dispatch import dispatch
 from ..conv_core import promoted
 from ..geometry.conv import ConvGeometry, check_extent
-from ..geometry.window import output_size, padded_axis, parse_axes, resolve_axes
+from ..geometry.window import by_arguments, output_size, padded_axis, parse_axes, resolve_axes
+from ..ops.base import Spec
 from ..ops.conv import Contract
 from ..ops.filtering import Filter
+from .call import finish
 from .types import convolution
 
 Mode = Literal["full", "same", "valid"]
@@ -32,6 +35,7 @@ def correlate(
     axes: Ints | None = None,
     stride: Ints = 1,
     dilation: Ints = 1,
+    out: Array | None = None,
 ) -> Any:
     """Correlate ``x`` with the filter ``k``: ``y[i] = Σ x[i + t]·k[t]``, along the last axes or along ``axes``.
 
@@ -52,6 +56,8 @@ def correlate(
         Keep every so many results.
     dilation : int or one int per filtered axis
         The distance between neighbouring elements of the filter.
+    out : ndarray, optional
+        Where the result goes, as for :func:`max_pool`.
 
     Returns
     -------
@@ -76,7 +82,7 @@ def correlate(
     array([[2., 1.],
            [1., 2.]])
     """
-    return filtered(x, k, mode, axes, stride, dilation, flip=False)
+    return filtered(x, k, (mode, axes, stride, dilation), False, out)
 
 
 @convolution
@@ -88,6 +94,7 @@ def convolve(
     axes: Ints | None = None,
     stride: Ints = 1,
     dilation: Ints = 1,
+    out: Array | None = None,
 ) -> Any:
     """Convolve ``x`` with the filter ``k``: :func:`correlate` with the filter flipped, ``y[i] = Σ x[i − t]·k[t]``.
 
@@ -99,18 +106,22 @@ def convolve(
     >>> cn.convolve([1, 2, 3], [0, 1, 10])
     array([ 0,  1, 12, 23, 30])
     """
-    return filtered(x, k, mode, axes, stride, dilation, flip=True)
+    return filtered(x, k, (mode, axes, stride, dilation), True, out)
 
 
-def filtered(x: Any, k: Any, mode: Any, axes: Any, stride: Any, dilation: Any, flip: bool) -> Any:
+def filtered(x: Any, k: Any, given: tuple[Any, ...], flip: bool, out: Any) -> Any:
     backend = dispatch(x, k)
     data, taps = backend.operand(x, "x"), backend.operand(k, "k")
     of_x, of_k = backend.spec(data), backend.spec(taps)
+    op = by_arguments(("filter", flip, of_x, of_k), given, lambda: filter_op(of_x, of_k, flip, *given))
+    return finish(backend, op, (data, taps), out)[0]
+
+
+def filter_op(of_x: Spec, of_k: Spec, flip: bool, mode: Any, axes: Any, stride: Any, dilation: Any) -> Filter:
     positions = filtered_axes(of_x.shape, of_k.shape, axes)
     frame = filter_geometry(of_x.shape, of_k.shape, positions, choice("mode", mode, MODES), stride, dilation)
     dtype = promoted({"x": of_x.dtype, "k": of_k.dtype})
-    form = Contract(frame, "y", ("x", "w"), (of_x.dtype, of_k.dtype), dtype, dtype)
-    return backend.bind(Filter(form, positions, flip), data, taps)[0]
+    return Filter(Contract(frame, "y", ("x", "w"), (of_x.dtype, of_k.dtype), dtype, dtype), positions, flip)
 
 
 def filtered_axes(x: Shape, k: Shape, axes: Any) -> tuple[int, ...]:

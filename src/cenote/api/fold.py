@@ -26,6 +26,7 @@ from ..ops.base import Op
 from ..ops.fold import Binary, Fold, Reducer
 from ..ops.selection import SelectPool
 from ..ops.sums import SumPool
+from .call import finish
 from .types import pooling
 
 
@@ -86,6 +87,7 @@ def pool(
     dilation: Ints = 1,
     ceil_mode: bool = False,
     axes: Ints | None = None,
+    out: Array | None = None,
 ) -> Any:
     """Fold any binary function over each window: ``reduce_fn(… reduce_fn(reduce_fn(init, x₀), x₁) …, xₖ)``.
 
@@ -101,6 +103,8 @@ def pool(
         with whole arrays, never once per element. Cells are taken in row-major order and padded ones skipped,
         so a window without a real cell gives ``init``. ``np.maximum``, ``np.minimum`` and ``np.add`` run on
         the compiled kernels; a float sum is then associated as in :func:`sum_pool`.
+    out : ndarray, optional
+        Where the result goes, as for :func:`max_pool`.
 
     Examples
     --------
@@ -121,8 +125,8 @@ def pool(
     start = initial(init, spec.dtype)
     scalar: Any = start[()]
     fold = Fold(shape.on(spec.shape), spec.dtype, scalar, reduce_fn)
-    if not isinstance(data, Tensor):
-        return backend.bind(fold, data)[0]
+    if out is not None or not isinstance(data, Tensor):
+        return finish(backend, fold, (data,), out)[0]
     return fold_tensor(data, fold)
 
 
