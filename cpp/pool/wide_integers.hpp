@@ -40,7 +40,7 @@ __attribute__((noinline)) inline Wide rounded_quotient(Wide sum, const WholeDivi
         if (top && digits(top) - by.exponent > 119) return negative ? -huge : huge;  // 2^119 / 2^53
         top <<= top ? -by.exponent : 0;
     } else if (by.exponent > 0) {
-        if (by.exponent > 126 - 64 || (bottom << by.exponent >> 1) > top) return 0;  // below a half
+        if (digits(bottom) + by.exponent > 126) return 0;  // far more than twice the sum
         bottom <<= by.exponent;
     }
     const UnsignedWide quotient = top / bottom, rest = top % bottom, other = bottom - rest;

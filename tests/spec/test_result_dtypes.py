@@ -228,6 +228,15 @@ def test_ties_go_to_even() -> None:
     assert cn.avg_pool(np.array([-3]), (1,), divisor=1.2, dtype=np.int8).tolist() == [-3]
 
 
+@pytest.mark.parametrize("exponent", [62, 63, 64, 66, 67, 68, 90, 130, 1000])
+def test_large_divisors(exponent: int) -> None:
+    for value, divisor in ((2**64 - 1, 2.0**exponent), (2**64 - 1, -1.5 * 2.0**exponent), (2**63, 2.0**exponent)):
+        exact = Fraction(8 * value) / Fraction(divisor)
+        for result in (*INTEGERS, np.dtype(np.float32)):
+            found = cn.avg_pool(np.full(8, value, np.uint64), (8,), divisor=divisor, dtype=result)
+            assert found.tolist() == converted(np.array([exact]), result).tolist()
+
+
 def test_between_two_floats() -> None:
     """A quotient that is between two doubles, the nearer of which is between two floats."""
     tie = 2**24 + 1
