@@ -60,4 +60,34 @@ static inline Span whole_windows(const Axis& a, int64_t j0, int64_t count) {
 // The elements from the first one that `count` windows see to the last, padding included.
 static inline int64_t line_length(const Axis& a, int64_t count) { return (count - 1) * a.s + (a.k - 1) * a.d + 1; }
 
+// A row is a run of lanes or, when there is one lane only, of the innermost pooled axis.
+static inline bool rows_are_lanes(const PoolSchedule& job) { return job.lanes > 1; }
+static inline int row_depth(const PoolSchedule& job) { return rows_are_lanes(job) ? job.rank : job.rank - 1; }
+
+// How the cells of a tile lie in x: rows of n elements, `stride` bytes apart, for each position of the axes before
+// `depth`. Lanes that lie behind each other, as the channels of a picture do, are one row.
+struct CellRows {
+    int depth;
+    int64_t n, stride;
+};
+static inline CellRows cell_rows(const PoolSchedule& job, const PoolTile& b) {
+    const int last = job.rank - 1;
+    if (!rows_are_lanes(job)) return {last, b.cells[last], job.x_stride[last]};
+    if (b.lanes == job.lanes && job.x_stride[last] == job.lanes * job.lane_stride)
+        return {last, b.cells[last] * b.lanes, job.lane_stride};
+    return {job.rank, b.lanes, job.lane_stride};
+}
+
+// How results lie, in y and in a view of them: rows of n elements for each position of the axes before `depth`. A row
+// is windows along the last axis, `unit` elements of each, or the lanes of one window.
+struct ResultRows {
+    int depth;
+    int64_t n, unit;
+};
+static inline ResultRows result_rows(const PoolSchedule& job, const PoolTile& b, const int64_t* stride) {
+    const int last = job.rank - 1;
+    const bool along = !rows_are_lanes(job) || (stride[last] == b.lanes && job.y_stride[last] == b.lanes);
+    return along ? ResultRows{last, b.count[last] * b.lanes, b.lanes} : ResultRows{job.rank, b.lanes, b.lanes};
+}
+
 }  // namespace cenote

@@ -37,6 +37,8 @@ int cut(PoolSchedule& job, int64_t batch) {
     return threads;
 }
 
+using WeightedTask = void (*)(const WeightedJob&, int64_t task, Arena* arena);
+
 struct Stage {
     const WeightedJob& job;
     WeightedTask task;
@@ -77,10 +79,9 @@ PoolProblem transposed(const WeightedProblem& p, const double* x) {
 }  // namespace
 
 void weighted(const WeightedProblem& p) {
-    const PoolKernels& level = level_in_use().pool;
     const auto held = std::make_unique<WeightedJob>();
     WeightedJob& job = *held;
-    job.weights = p.weights;
+    job.rows = level_in_use().pool.weighted;
     job.t = p.t;
     job.t_type = p.t_type;
     PoolProblem r = p.windows;
@@ -105,20 +106,21 @@ void weighted(const WeightedProblem& p) {
     }
     if (!lay_out(r, job.windows, batch)) return;
     int threads = cut(job.windows, batch);
-    if (!p.out) return run_stage(job, level.weighted_sum, job.windows.tasks, threads);
+    job.factors = job.rows->factors_of(p.weights, job.windows.window_cells);
+    if (!p.out) return run_stage(job, &weighted_sum_tile, job.windows.tasks, threads);
     int shifted = 0;
     job.shifted = &shifted;
-    run_stage(job, level.weighted_windows, job.windows.tasks, threads);
+    run_stage(job, &weighted_windows_tile, job.windows.tasks, threads);
     if (shifted) {
         pivot = take_doubles(count);
         rest = take_doubles(count);
         job.pivot = pivot.get();
         job.rest = rest.get();
-        run_stage(job, level.weighted_windows, job.windows.tasks, threads);
+        run_stage(job, &weighted_windows_tile, job.windows.tasks, threads);
     }
     if (!lay_out(transposed(p, scaled.get()), job.elements, batch)) return;
     threads = cut(job.elements, batch);
-    run_stage(job, level.weighted_elements, job.elements.tasks, threads);
+    run_stage(job, &weighted_elements_tile, job.elements.tasks, threads);
 }
 
 }  // namespace cenote

@@ -36,9 +36,7 @@ constexpr PoolKernels baseline_kernels() {
     k.separable_sum = &baseline::separable_sum;
     k.separable_norm = &baseline::separable_norm;
     k.backward_scatter = &baseline::backward_scatter;
-    k.weighted_sum = &baseline::weighted_sum;
-    k.weighted_windows = &baseline::weighted_windows;
-    k.weighted_elements = &baseline::weighted_elements;
+    k.weighted = &baseline::weighted_rows;
     return k;
 }
 #endif
@@ -50,7 +48,7 @@ constexpr PoolKernels baseline_kernels() {
             &level::column_strips_max, &level::column_strips_sum, &level::column_strips_norm, &level::line_buffer_max, \
             &level::line_buffer_sum, &level::line_buffer_norm, &level::direct_max, &level::direct_sum,                 \
             &level::direct_uint, &level::direct_norm, &level::backward_gather, &level::backward_scatter,               \
-            &level::backward_avg, &level::weighted_sum, &level::weighted_windows, &level::weighted_elements            \
+            &level::backward_avg, &level::weighted_rows                                                                \
     }
 
 #if defined(CENOTE_HAS_AVX512)
@@ -73,9 +71,7 @@ constexpr PoolKernels avx512_kernels() {
     k.column_strips_norm = &avx512::column_strips_norm;
     k.line_buffer_norm = &avx512::line_buffer_norm;
     k.direct_norm = &avx512::direct_norm;
-    k.weighted_sum = &avx512::weighted_sum;
-    k.weighted_windows = &avx512::weighted_windows;
-    k.weighted_elements = &avx512::weighted_elements;
+    k.weighted = &avx512::weighted_rows;
     return k;
 }
 #endif

@@ -20,8 +20,7 @@ constexpr int64_t kDirectTaps = 16;       // of a window, but for those along it
 // options, or null where there is none; registry.cpp says which algorithm a job gets.
 using FindKernel = TaskFn (*)(const PoolSchedule&);
 
-struct WeightedJob;  // weighted.hpp
-using WeightedTask = void (*)(const WeightedJob&, int64_t task, Arena* arena);
+struct WeightedRows;  // weighted.hpp
 TaskFn find_wide(const PoolSchedule& job);
 
 struct PoolKernels {
@@ -31,7 +30,7 @@ struct PoolKernels {
     FindKernel line_buffer_max, line_buffer_sum, line_buffer_norm;
     FindKernel direct_max, direct_sum, direct_uint, direct_norm;
     FindKernel backward_gather, backward_scatter, backward_avg;
-    WeightedTask weighted_sum, weighted_windows, weighted_elements;
+    const WeightedRows* weighted;
     FindKernel wide = &find_wide;  // scalar code, the same on every level
 };
 
@@ -58,9 +57,7 @@ struct PoolKernels {
     TaskFn backward_gather(const PoolSchedule& job);                               \
     TaskFn backward_scatter(const PoolSchedule& job);                              \
     TaskFn backward_avg(const PoolSchedule& job);                                  \
-    void weighted_sum(const WeightedJob& job, int64_t task, Arena* arena);         \
-    void weighted_windows(const WeightedJob& job, int64_t task, Arena* arena);     \
-    void weighted_elements(const WeightedJob& job, int64_t task, Arena* arena);    \
+    extern const WeightedRows weighted_rows;                                       \
     }                                                                              \
     namespace conv_##level {                                                       \
         const ConvKernels* conv_f32();                                             \

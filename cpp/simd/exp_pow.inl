@@ -53,13 +53,6 @@ CENOTE_INLINE inline V power_of_log(V whole, V rest, double q, double q_rest) {
     return exp_of<false>(t, less);
 }
 
-// A power of numbers whose logarithms it takes to at most 300. Halves of small whole numbers are products and roots.
-struct Power {
-    double q, q_rest;  // q + q_rest
-    bool by_products, has_root, inverted;
-    int whole;
-};
-
 inline Power power_for(double q, double q_rest) {
     const double size = q < 0 ? -q : q;
     const bool by_products = q_rest == 0.0 && size <= 4.5 && 2 * size == __builtin_floor(2 * size);

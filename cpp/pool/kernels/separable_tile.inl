@@ -1,51 +1,6 @@
 // One tile of a separable reduction: load its elements, run the passes, store the results.
 
-// f(at) for every position of the axes before `depth`.
-template <class F>
-inline void for_rows(int depth, const int64_t* extent, F f) {
-    int64_t at[kMaxDims] = {};
-    for (int q = 0; q < depth; ++q)
-        if (extent[q] == 0) return;
-    for (;;) {
-        f(static_cast<const int64_t*>(at));
-        int q = depth - 1;
-        for (; q >= 0; --q) {
-            if (++at[q] < extent[q]) break;
-            at[q] = 0;
-        }
-        if (q < 0) return;
-    }
-}
-
-// A row is a run of lanes or, when there is one lane only, of the innermost pooled axis.
-inline bool rows_are_lanes(const PoolSchedule& job) { return job.lanes > 1; }
-inline int row_depth(const PoolSchedule& job) { return rows_are_lanes(job) ? job.rank : job.rank - 1; }
-
-// How the cells of a tile lie in x: rows of n elements, `stride` bytes apart, for each position of the axes before
-// `depth`. Lanes that lie behind each other, as the channels of a picture do, are one row.
-struct CellRows {
-    int depth;
-    int64_t n, stride;
-};
-inline CellRows cell_rows(const PoolSchedule& job, const PoolTile& b) {
-    const int last = job.rank - 1;
-    if (!rows_are_lanes(job)) return {last, b.cells[last], job.x_stride[last]};
-    if (b.lanes == job.lanes && job.x_stride[last] == job.lanes * job.lane_stride)
-        return {last, b.cells[last] * b.lanes, job.lane_stride};
-    return {job.rank, b.lanes, job.lane_stride};
-}
-
-// f(from) for each of them, where none is padding.
-template <class F>
-inline void for_cell_rows(const PoolSchedule& job, const PoolTile& b, const CellRows& rows, F f) {
-    const char* first = b.x;
-    for (int q = 0; q < job.rank; ++q) first += b.c0[q] * job.x_stride[q];
-    for_rows(rows.depth, b.cells, [&](const int64_t* at) {
-        const char* from = first;
-        for (int q = 0; q < rows.depth; ++q) from += at[q] * job.x_stride[q];
-        f(from);
-    });
-}
+#include "pool/tile_rows.inl"
 
 // The cells of a tile as a dense array of the work dtype.
 template <class T>
@@ -136,32 +91,6 @@ inline View result_view(const PoolSchedule& job, const PoolTile& b) {
     for (int q = 0; q < job.rank; ++q) view.stride[q] = job.y_stride[q];
     view.base = {job.y + b.y * static_cast<int64_t>(sizeof(T)), nullptr};
     return view;
-}
-
-// How results lie, in y and in a view of them: rows of n elements for each position of the axes before `depth`. A row
-// is windows along the last axis, `unit` elements of each, or the lanes of one window.
-struct ResultRows {
-    int depth;
-    int64_t n, unit;
-};
-inline ResultRows result_rows(const PoolSchedule& job, const PoolTile& b, const int64_t* stride) {
-    const int last = job.rank - 1;
-    const bool along = !rows_are_lanes(job) || (stride[last] == b.lanes && job.y_stride[last] == b.lanes);
-    return along ? ResultRows{last, b.count[last] * b.lanes, b.lanes} : ResultRows{job.rank, b.lanes, b.lanes};
-}
-
-// f(at, offset in the view, element of y, n) for every one.
-template <class F>
-inline void for_result_rows(const PoolSchedule& job, const PoolTile& b, const int64_t* stride, F f) {
-    const ResultRows rows = result_rows(job, b, stride);
-    for_rows(rows.depth, b.count, [&](const int64_t* at) {
-        int64_t offset = 0, y = b.y;
-        for (int q = 0; q < rows.depth; ++q) {
-            offset += at[q] * stride[q];
-            y += at[q] * job.y_stride[q];
-        }
-        f(at, offset, y, rows.n);
-    });
 }
 
 // ------------------------------------------------------------------------------------------------ max and min

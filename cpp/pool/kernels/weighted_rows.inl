@@ -1,8 +1,4 @@
-// Rows of elements and their factors (weighted.hpp).
-
-constexpr int64_t kGathered = 256;  // elements of a window that the shifted form takes at a time
-
-inline int64_t whole_vectors(int64_t n) { return ceil_div(n, kDoubles) * kDoubles; }
+// The row kernels of weighted sums (weighted.hpp).
 
 // f(i) for each vector of a row.
 template <class F>
@@ -41,7 +37,7 @@ inline double rounded_to_odd(double v) {
 
 CENOTE_ONCE void write_part(DType type, char* row, Doubles v, int64_t n) {
     double part[kDoubles];
-    store(part, v);
+    store(part, quiet<double>(v));
     if (type == DType::f16 || type == DType::bf16)
         for (int64_t k = 0; k < n; ++k) part[k] = rounded_to_odd(part[k]);
     store_row(type, row, part, n);
@@ -67,8 +63,6 @@ CENOTE_INLINE inline void plain_factors(const Factors& f, Doubles x, Doubles& te
         plain_powers(f, x, Term ? &term : nullptr, Weight ? &weight : nullptr, plain);
 }
 
-// A row of elements to the terms of normalisers and, of a sum, t to weight times t; 0 where the shifted form is needed.
-// What is written after the end of a row is to be overwritten by the next one. Whether all are plain factors.
 template <bool Exponential, bool Sum>
 CENOTE_ONCE bool row_factors(const Factors& f, DType x_type, const char* x, DType t_type, const char* t, double* terms,
                              double* sums, int64_t n) {
@@ -89,7 +83,13 @@ CENOTE_ONCE bool row_factors(const Factors& f, DType x_type, const char* x, DTyp
     return !any_lane(~all);
 }
 
-// 1 for each element that needs the shifted form, or whose operand is out of range.
+CENOTE_ONCE bool row_terms(const Factors& f, DType x_type, const char* x, DType t_type, const char* t, double* terms,
+                           double* sums, int64_t n) {
+    const auto run = f.of.exponential ? (t ? &row_factors<true, true> : &row_factors<true, false>)
+                                      : (t ? &row_factors<false, true> : &row_factors<false, false>);
+    return run(f, x_type, x, t_type, t, terms, sums, n);
+}
+
 CENOTE_ONCE void mark_shifted(const Factors& f, double* x, const double* t, int64_t n) {
     for_vectors(n, [&](int64_t i) CENOTE_INLINE {
         DoubleMask plain;
@@ -99,5 +99,43 @@ CENOTE_ONCE void mark_shifted(const Factors& f, double* x, const double* t, int6
             plain_powers(f, at(x, i), nullptr, nullptr, plain);
         if (t) plain &= ~out_of_range(at(t, i));
         store(x + i, plain ? Doubles{} : of_all(1.0));
+    });
+}
+
+CENOTE_ONCE bool normalize_row(const Factors& f, const double* all_totals, const double* all_marks, DType type,
+                               const char* v, bool in_range, DType out_type, char* out, int64_t n) {
+    const char *totals = reinterpret_cast<const char*>(all_totals), *marks = reinterpret_cast<const char*>(all_marks);
+    DoubleMask any{};
+    for_vectors(n, [&](int64_t i) CENOTE_INLINE {
+        const Doubles by = read_doubles(type, v, i, n), total = read_doubles(DType::f64, totals, i, n);
+        DoubleMask shifted = in_range ? DoubleMask{} : out_of_range(by);
+        if (marks) shifted |= read_doubles(DType::f64, marks, i, n) != 0.0;
+        any |= shifted;
+        write_doubles(out_type, out, i, n, shifted ? Doubles{} : normalized(f, by, total));
+    });
+    return any_lane(any);
+}
+
+template <bool Exponential>
+inline void spread_row_by(const Factors& f, DType x_type, const char* x, const char* totals, DType type, char* out,
+                          int64_t n) {
+    for_vectors(n, [&](int64_t i) CENOTE_INLINE {
+        DoubleMask plain;
+        Doubles term, weight;
+        plain_factors<Exponential, false, true>(f, read_doubles(x_type, x, i, n), term, weight, plain);
+        // Plus 0: an element that no window sees has no sign, in a part of the array as in the whole.
+        write_doubles(type, out, i, n, Doubles(weight * read_doubles(DType::f64, totals, i, n) + 0.0));
+    });
+}
+
+CENOTE_ONCE void spread_row(const Factors& f, DType x_type, const char* x, const char* totals, DType type, char* out,
+                            int64_t n) {
+    if (f.of.exponential) return spread_row_by<true>(f, x_type, x, totals, type, out, n);
+    spread_row_by<false>(f, x_type, x, totals, type, out, n);
+}
+
+CENOTE_ONCE void store_rounded(DType type, char* to, const double* from, int64_t n) {
+    for_vectors(n, [&](int64_t i) {
+        write_doubles(type, to, i, n, read_doubles(DType::f64, reinterpret_cast<const char*>(from), i, n));
     });
 }

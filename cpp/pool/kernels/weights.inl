@@ -8,17 +8,6 @@ constexpr int64_t kDoubles = Lane<double, kVectorBytes>::count;
 // Plain factors have |βx|, or |log x| times the largest power, of at most this; and a norm's factor that comes from the
 // number of elements a logarithm of at most that.
 constexpr double kPlainExponent = 300.0, kPlainLog = 200.0, kPlainCount = 100.0;
-// Operands whose products with plain factors neither overflow nor lose bits.
-constexpr double kLeastPlain = 1e-150, kMostPlain = 1e150;
-
-struct Factors {
-    Weights of;
-    bool ones;           // q == 0 and not odd: all weights are 1
-    double least, most;  // |x| of plain factors; none at all if least > most
-    Power term, element, window;
-    double pad;      // exp(β·pad_value)
-    bool plain_pad;  // … is a plain factor
-};
 
 CENOTE_INLINE inline Doubles of_all(double v) { return splat<Doubles>(v); }
 CENOTE_INLINE inline Doubles magnitude(Doubles x) { return (Doubles)((DoubleBits)x & ~uint64_t{0} >> 1); }
@@ -27,8 +16,7 @@ CENOTE_INLINE inline Doubles with_sign_of(Doubles x, Doubles size) {
 }
 inline double larger(double a, double b) { return a > b ? a : b; }
 
-inline Factors factors_of(const WeightedJob& job) {
-    const Weights& w = job.weights;
+CENOTE_ONCE Factors factors_of(const Weights& w, int64_t window_cells) {
     Factors f{};
     f.of = w;
     f.plain_pad = true;
@@ -49,7 +37,7 @@ inline Factors factors_of(const WeightedJob& job) {
     f.most = exp_of<false>(of_all(kPlainLog / larger(w.p, size)), Doubles{})[0];
     f.least = 1.0 / f.most;
     double bits = 0;  // of the number of elements
-    for (int64_t cells = job.windows.window_cells; cells > 0; cells >>= 1) ++bits;
+    for (int64_t cells = window_cells; cells > 0; cells >>= 1) ++bits;
     if (size / w.p * bits * 0.7 > kPlainCount) f.least = __builtin_inf();
     return f;
 }
@@ -92,39 +80,33 @@ CENOTE_INLINE inline Doubles normalized(const Factors& f, Doubles v, Doubles tot
 
 // ------------------------------------------------------------------------------------------ the shifted form
 
-// The weight of x in a window but for its rest: exp(β(x - pivot)), or s·(|x|/pivot)^q.
-CENOTE_INLINE inline Doubles shifted_weight(const Factors& f, Doubles x, Doubles pivot) {
-    const Doubles infinity = of_all(__builtin_inf());
-    if (f.of.exponential) {
-        const DoubleMask infinite = magnitude(pivot) == infinity;
-        const Doubles by = of_all(f.of.beta), apart = infinite ? Doubles{} : x - pivot, t = by * apart;
-        return infinite ? (x == pivot ? of_all(1.0) : Doubles{}) : exp_clamped(t, Doubles{});
+CENOTE_ONCE void shifted_weights(const Factors& f, Ratio of, const double* x, const double* pivot, double* out,
+                                 int64_t n) {
+    const Doubles infinity = of_all(__builtin_inf()), one = of_all(1.0);
+    for (int64_t i = 0; i < n; i += kDoubles) {
+        const Doubles v = load<Doubles>(x + i), p = load<Doubles>(pivot + i), size = magnitude(v);
+        Doubles weight = one;
+        if (f.of.exponential) {
+            const DoubleMask infinite = magnitude(p) == infinity;
+            const Doubles t = of_all(f.of.beta) * (infinite ? Doubles{} : v - p);
+            weight = infinite ? (v == p ? one : Doubles{}) : exp_clamped(t, Doubles{});
+        } else if (of.power != 0.0) {
+            const DoubleMask used = (size > 0.0) & (size < infinity) & (p > 0.0) & (p < infinity);
+            Doubles whole, rest, p_whole, p_rest;
+            log_of(used ? size : one, whole, rest);
+            log_of(used ? p : one, p_whole, p_rest);
+            weight = power_of_log<true>(Doubles(whole - p_whole), Doubles(rest - p_rest), of.power, 0.0);
+            const Doubles finite = of_all(of.power > 0.0 ? 0.0 : __builtin_inf());
+            weight = p == infinity ? (size == infinity ? of_all(__builtin_nan("")) : finite) : weight;
+        }
+        if (!f.of.exponential && (of.power != 0.0 || of.odd))
+            weight = size == 0.0 ? Doubles{} : of.odd ? with_sign_of(v, weight) : weight;
+        store(out + i, weight);
     }
-    const Doubles size = magnitude(x);
-    Doubles v;
-    if (f.of.q == 0.0) {
-        v = of_all(1.0);
-    } else {
-        const DoubleMask used = (size > 0.0) & (size < infinity) & (pivot > 0.0) & (pivot < infinity);
-        Doubles whole, rest, of_pivot, of_pivot_rest;
-        log_of(used ? size : of_all(1.0), whole, rest);
-        log_of(used ? pivot : of_all(1.0), of_pivot, of_pivot_rest);
-        v = power_of_log<true>(Doubles(whole - of_pivot), Doubles(rest - of_pivot_rest), f.of.q, 0.0);
-        const Doubles finite = of_all(f.of.q > 0.0 ? 0.0 : __builtin_inf());
-        v = pivot == infinity ? (size == infinity ? of_all(__builtin_nan("")) : finite) : v;
-    }
-    if (f.ones) return v;
-    v = f.of.odd ? with_sign_of(x, v) : v;
-    return size == 0.0 ? Doubles{} : v;
 }
 
-// A term of a window's sum, at most 1: exp(β(x - pivot)), or (|x|/pivot)^p, of a finite pivot that is not 0.
-CENOTE_INLINE inline Doubles shifted_term(const Factors& f, Doubles x, Doubles pivot) {
-    if (f.of.exponential) return exp_clamped(Doubles(of_all(f.of.beta) * (x - pivot)), Doubles{});
-    const Doubles size = magnitude(x);
-    Doubles whole, rest, of_pivot, of_pivot_rest;
-    log_of(size > 0.0 ? size : of_all(1.0), whole, rest);
-    log_of(pivot, of_pivot, of_pivot_rest);
-    const Doubles v = power_of_log<true>(Doubles(whole - of_pivot), Doubles(rest - of_pivot_rest), f.of.p, 0.0);
-    return size > 0.0 ? v : Doubles{};
+CENOTE_ONCE double power_once(double x, const Power& to) {
+    Doubles whole, rest;
+    log_of(of_all(x), whole, rest);
+    return power_of_log<true>(whole, rest, to.q, to.q_rest)[0];
 }

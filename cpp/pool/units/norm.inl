@@ -2,7 +2,6 @@
 
 #include "pool/units/unit.inl"
 #include "pool/weighted.hpp"
-#include "runtime/parallel.hpp"
 
 namespace cenote::CENOTE_LEVEL {
 
@@ -46,18 +45,15 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 #include "pool/kernels/weighted_rows.inl"
 
-#include "pool/kernels/weighted_shifted.inl"
-
-#include "pool/kernels/weighted_tile.inl"
-
 }  // namespace
 
 void separable_norm_tile(const PoolSchedule& job, int64_t task, Arena* arena) { norm_tile(job, task, arena); }
 
-void weighted_sum(const WeightedJob& job, int64_t task, Arena* arena) { weighted_sum_tile(job, task, arena); }
-void weighted_windows(const WeightedJob& job, int64_t task, Arena* arena) { weighted_windows_tile(job, task, arena); }
-void weighted_elements(const WeightedJob& job, int64_t task, Arena* arena) { weighted_elements_tile(job, task, arena); }
-
 TaskFn separable_norm(const PoolSchedule&) { return &separable_norm_tile; }
+
+const WeightedRows weighted_rows = {
+    &CENOTE_ROWS::sum_rows, &factors_of,    &load_row<double>, &store_rounded,   &row_terms,
+    &mark_shifted,          &normalize_row, &spread_row,       &shifted_weights, &power_once,
+};
 
 }  // namespace cenote::CENOTE_LEVEL

@@ -1,0 +1,45 @@
+// The rows of a tile, one after the other. Included into an unnamed namespace, because templates have external linkage
+// elsewhere: see geometry.hpp.
+
+// f(at) for every position of the axes before `depth`.
+template <class F>
+inline void for_rows(int depth, const int64_t* extent, F f) {
+    int64_t at[kMaxDims] = {};
+    for (int q = 0; q < depth; ++q)
+        if (extent[q] == 0) return;
+    for (;;) {
+        f(static_cast<const int64_t*>(at));
+        int q = depth - 1;
+        for (; q >= 0; --q) {
+            if (++at[q] < extent[q]) break;
+            at[q] = 0;
+        }
+        if (q < 0) return;
+    }
+}
+
+// f(from) for each of them, where none is padding.
+template <class F>
+inline void for_cell_rows(const PoolSchedule& job, const PoolTile& b, const CellRows& rows, F f) {
+    const char* first = b.x;
+    for (int q = 0; q < job.rank; ++q) first += b.c0[q] * job.x_stride[q];
+    for_rows(rows.depth, b.cells, [&](const int64_t* at) {
+        const char* from = first;
+        for (int q = 0; q < rows.depth; ++q) from += at[q] * job.x_stride[q];
+        f(from);
+    });
+}
+
+// f(at, offset in the view, element of y, n) for every one.
+template <class F>
+inline void for_result_rows(const PoolSchedule& job, const PoolTile& b, const int64_t* stride, F f) {
+    const ResultRows rows = result_rows(job, b, stride);
+    for_rows(rows.depth, b.count, [&](const int64_t* at) {
+        int64_t offset = 0, y = b.y;
+        for (int q = 0; q < rows.depth; ++q) {
+            offset += at[q] * stride[q];
+            y += at[q] * job.y_stride[q];
+        }
+        f(at, offset, y, rows.n);
+    });
+}
