@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any, TypeVar
 
 from . import _core
@@ -63,15 +63,6 @@ def renew_lock() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=renew_lock)
-
-
-def made(key: Hashable, make: Callable[[], T], size: Callable[[T], int] = lambda _: 0) -> T:
-    """What was made for an equal key, or ``make()``."""
-    found: T | None = lookup(key)
-    if found is None:
-        found = make()
-        insert(key, found, size(found))
-    return found
 
 
 def clear_cache() -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ..arguments.arrays import Array, native
-from .base import Applied, Bind, Derivatives, LinearOperator, Op, Ranges, Shape, Slices, Spec, Value
+from .base import Applied, Bind, Crop, Derivatives, LinearOperator, Op, Ranges, Shape, Slices, Spec, Value
 from .conv import Contract, Role
 from .record import replace
 
@@ -74,7 +74,7 @@ class Filter(Op):
 
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         if self.contract.result == "w":  # as a whole
-            part, needed = FilterPart(self, tuple((begin, end) for begin, end in ranges)), self.contract.given
+            part, needed = Crop(self, tuple((begin, end) for begin, end in ranges)), self.contract.given
             return part, tuple(tuple(slice(0, n) for n in self.shape_of(role)) for role in needed)
         inner = [*(ranges[i] for i in self.order), (0, 1)]
         block, slices = self.contract.block(inner)
@@ -103,17 +103,3 @@ class FilterBlock(Op):
         form = self.whole.contract
         inner = [self.whole.inside(x, role) for x, role in zip(operands, form.given, strict=True)]
         return (self.whole.outside(self.block_op.evaluate(*inner)[0], form.result),)
-
-
-class FilterPart(Op):
-    """A part of the gradient of a filter, which is computed as a whole."""
-
-    name = "filter_part"
-    whole: Filter
-    ranges: tuple[tuple[int, int], ...]
-
-    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
-        return (Spec(tuple(end - begin for begin, end in self.ranges), self.whole.contract.after),)
-
-    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        return (self.whole.evaluate(*operands)[0][tuple(slice(*r) for r in self.ranges)],)
