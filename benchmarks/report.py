@@ -34,13 +34,13 @@ UNITS = {"memory": "MiB", "package": "", "calls": "µs"}
 
 BUSY = 0.05  # the share of the CPUs from which on it is said that others had it
 
-# The geometric means that are to be reached: over which rows, beside whom, how many times as fast.
+# The geometric means that are to be reached: over which rows, against which library, how many times as fast.
 MEANS = {
-    "forward, beside the best other": ("forward", None, 3.0),
-    "forward, channels first, beside torch": ("forward", "torch", 15.0),
-    "value and VJP, beside the best other": ("vjp", None, 5.0),
-    "convolution, forward, beside the best other": ("conv", None, 1.3),
-    "convolution, value and VJP, beside torch": ("conv vjp", None, 1.5),
+    "forward speedup over the fastest competitor": ("forward", None, 3.0),
+    "forward speedup over torch, channels first": ("forward", "torch", 15.0),
+    "value and VJP speedup over the fastest competitor": ("vjp", None, 5.0),
+    "convolution, forward speedup over the fastest competitor": ("conv", None, 1.3),
+    "convolution, value and VJP speedup over torch": ("conv vjp", None, 1.5),
 }
 
 

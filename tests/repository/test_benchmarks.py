@@ -309,7 +309,7 @@ def test_the_summary_says_what_was_missed() -> None:
     text = "\n".join(report.summary(results))
     assert "ahead on 1 rows, BEHIND on 1" in text
     assert "goals: 1 of 3 met" in text
-    assert "best other, 2 rows: 1.00×, ≥ 3: MISSED" in text
+    assert "fastest competitor, 2 rows: 1.00×, ≥ 3: MISSED" in text
     assert "one, channels first: 50% of copy, ≥ 80%: MISSED" in text
     assert "one, channels last: 0.500× the best other: BEHIND" in text
 
