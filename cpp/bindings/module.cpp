@@ -223,23 +223,23 @@ class CallCache {
 void move_chosen(const Axes& axes, nb::handle x, nb::handle y, nb::handle argmax, nb::handle order, bool backwards) {
     PoolProblem r;
     static_cast<Operation&>(r) = Operation{};
-    const Buffer cells(x, backwards), values(y, !backwards), where(argmax, false);
-    const int64_t size = lay(r, axes, cells, order);
-    if (cells.itemsize() != values.itemsize() || values.bytes() != size * values.itemsize() ||
+    const Buffer elements(x, backwards), values(y, !backwards), where(argmax, false);
+    const int64_t size = lay(r, axes, elements, order);
+    if (elements.itemsize() != values.itemsize() || values.bytes() != size * values.itemsize() ||
         where.bytes() != size * where.itemsize() || where.itemsize() > 4 ||
-        (cells.itemsize() != 4 && cells.itemsize() != 8))
-        throw std::invalid_argument("cells, values and argmax offsets do not agree");
-    r.in = r.work = r.out = cells.itemsize() == 4 ? DType::f32 : DType::f64;
+        (elements.itemsize() != 4 && elements.itemsize() != 8))
+        throw std::invalid_argument("elements, values and argmax offsets do not agree");
+    r.in = r.work = r.out = elements.itemsize() == 4 ? DType::f32 : DType::f64;
     r.reduce = Reduce::max;
     r.y = static_cast<char*>(values.data());
     r.argmax = where.data();
     r.argmax_format = argmax_format_of(where.itemsize());
     if (backwards)
         call(
-            "backward", cells.shape(), [&] { return scatter_algorithm(r, cells.bytes()); },
-            [&] { scatter(r, cells.bytes()); });
+            "backward", elements.shape(), [&] { return scatter_algorithm(r, elements.bytes()); },
+            [&] { scatter(r, elements.bytes()); });
     else
-        call("forward", cells.shape(), [] { return "gather"; }, [&] { gather(r); });
+        call("forward", elements.shape(), [] { return "gather"; }, [&] { gather(r); });
 }
 
 // Whether an array is dense, its axes in the order of the problem.
@@ -298,10 +298,10 @@ void weigh(const Axes& axes, nb::handle transposed, bool exponential, double par
 
 void put_values(nb::handle out, nb::handle values, nb::handle index, int64_t planes) {
     const Buffer to(out, true), from(values, false), at(index, false);
-    const int64_t width = to.itemsize(), items = from.bytes() / width, cells = to.bytes() / width;
-    if (planes <= 0 || from.itemsize() != width || at.bytes() != items * 8 || items % planes || cells % planes)
+    const int64_t width = to.itemsize(), items = from.bytes() / width, elements = to.bytes() / width;
+    if (planes <= 0 || from.itemsize() != width || at.bytes() != items * 8 || items % planes || elements % planes)
         throw std::invalid_argument("values, indices and result do not agree");
-    const int64_t per_plane = items / planes, plane_size = cells / planes;
+    const int64_t per_plane = items / planes, plane_size = elements / planes;
     call(
         "unpool", from.shape(), [] { return "scatter"; },
         [&] { put(to.data(), from.data(), at.data(), planes, per_plane, plane_size, width); });
@@ -341,11 +341,11 @@ NB_MODULE(_core, m) {
     define_conv_calls(m);
     m.def(
         "set_limits",
-        [](int64_t bytes_per_tile, int64_t cells_per_thread, int64_t streaming_bytes) {
-            set_limits(bytes_per_tile, cells_per_thread, streaming_bytes);
-            set_conv_limits(bytes_per_tile, cells_per_thread);
+        [](int64_t bytes_per_tile, int64_t elements_per_thread, int64_t streaming_bytes) {
+            set_limits(bytes_per_tile, elements_per_thread, streaming_bytes);
+            set_conv_limits(bytes_per_tile, elements_per_thread);
         },
-        nb::arg("bytes_per_tile"), nb::arg("cells_per_thread"), nb::arg("streaming_bytes"));
+        nb::arg("bytes_per_tile"), nb::arg("elements_per_thread"), nb::arg("streaming_bytes"));
     m.def(
         "trace",
         [](nb::callable f) {

@@ -6,17 +6,17 @@ namespace {
 
 constexpr int64_t kPanelBytes = 160 * 1024;  // of packed weights that are used again and again for the pixels of a tile
 
-// Source cells of a block of 8 results along the last axis, at most.
-int64_t least_cells(const ConvPlan& p) {
-    int64_t cells = 1;
+// Source elements of a block of 8 results along the last axis, at most.
+int64_t least_elements(const ConvPlan& p) {
+    int64_t elements = 1;
     for (size_t q = 0; q < p.axes.size(); ++q) {
         const ConvPlanAxis& a = p.axes[q];
         const int64_t taps = least(a.k, a.chunk), u = q + 1 == p.axes.size() ? least(8, a.u.end - a.u.begin) : 1;
-        cells *= most(1, a.out_step > 1 ? ceil_div(taps * a.d, a.out_step) + u
-                                        : least(u * taps, (u - 1) * a.step + (taps - 1) * a.d + 1));
-        if (cells > int64_t{1} << 40) break;
+        elements *= most(1, a.out_step > 1 ? ceil_div(taps * a.d, a.out_step) + u
+                                           : least(u * taps, (u - 1) * a.step + (taps - 1) * a.d + 1));
+        if (elements > int64_t{1} << 40) break;
     }
-    return cells;
+    return elements;
 }
 
 std::vector<Tap> taps_of(const ConvPlanAxis& a, size_t phase, Span chunk) {
@@ -34,7 +34,7 @@ std::vector<Block> choose_blocks(ConvPlan& p, int64_t copies, int64_t panel, int
     const auto fits = [&] {
         int64_t taps = 1;
         for (const ConvPlanAxis& a : p.axes) taps *= least(a.k, a.chunk);
-        return least_cells(p) * count * copies <= budget && taps * count * panel * p.width <= kPanelBytes;
+        return least_elements(p) * count * copies <= budget && taps * count * panel * p.width <= kPanelBytes;
     };
     while (!fits()) {
         if (count > 8 * unit) {
@@ -169,8 +169,9 @@ void real_outer_taps(const ConvPlan& p, const std::vector<size_t>& phase, const 
         next.clear();
         for (const Run& run : outer) {
             for (const Tap& tap : a.phases[phase[q]].taps) {
-                const int64_t cell = at[q] * a.step + tap.offset;
-                if (cell >= 0 && cell < a.n) next.push_back({run.a + cell * a.stride, run.b * a.k + tap.index, 1});
+                const int64_t element = at[q] * a.step + tap.offset;
+                if (element >= 0 && element < a.n)
+                    next.push_back({run.a + element * a.stride, run.b * a.k + tap.index, 1});
             }
         }
         outer.swap(next);
@@ -183,9 +184,9 @@ void real_taps(const ConvPlan& p, const std::vector<size_t>& phase, const std::v
     runs.clear();
     for (const Run& run : outer) {
         for (const Tap& tap : a.phases[phase.back()].taps) {
-            const int64_t cell = last * a.step + tap.offset;
-            if (cell >= 0 && cell < a.n)
-                runs.push_back({(run.a + cell * a.stride) / p.width, (run.b * a.k + tap.index) * pitch, 1});
+            const int64_t element = last * a.step + tap.offset;
+            if (element >= 0 && element < a.n)
+                runs.push_back({(run.a + element * a.stride) / p.width, (run.b * a.k + tap.index) * pitch, 1});
         }
     }
 }

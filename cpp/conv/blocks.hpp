@@ -55,7 +55,7 @@ int64_t tap_step(const ConvPlan& p, const Block& b, const SourceBox& box, const 
 // them in this block.
 bool taps_in_one_piece(const ConvPlan& p, const Block& b);
 
-// ------------------------------------------------------------------------------ without a box: real cells only
+// ------------------------------------------------------------------------------ without a box: real elements only
 
 // Of the windows `u` of an axis those whose taps are all real.
 Span whole_windows(const ConvPlanAxis& a, size_t phase, Span u);

@@ -34,7 +34,7 @@ void convolve(const ConvProblem& request);
 const char* conv_method_of(const ConvProblem& request);
 
 // As set_limits() for pooling.
-void set_conv_limits(int64_t bytes_per_tile, int64_t cells_per_thread);
+void set_conv_limits(int64_t bytes_per_tile, int64_t elements_per_thread);
 // For tests: overlap-save wherever it is possible (1), never (0), or where it costs less (-1).
 void set_fft(int mode);
 

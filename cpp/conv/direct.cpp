@@ -76,8 +76,8 @@ void run_task(const void* context, int64_t index, Arena* arena) {
     task.run();
 }
 
-// A bundle of groups multiplies cells of one group by the zeros of another: what is not finite would spread. Only
-// results show whether there was any, for padding and gaps hide cells.
+// A bundle of groups multiplies elements of one group by the zeros of another: what is not finite would spread. Only
+// results show whether there was any, for padding and gaps hide elements.
 struct Look {
     const ConvPlan& plan;
     std::atomic<bool> finite;
@@ -155,7 +155,7 @@ bool run_directly(const ConvPlan& plan, bool bundles) {
     const int threads = conv_threads(products);
     const int64_t wanted = threads > 1 ? 4 * threads : 1;
     // Groups of few channels go together: what is the same for all of them is laid out once.
-    const int64_t together = most(16, least(64, conv_tile_bytes() / p.width / all_cells(p))) / most(1, p.reduce);
+    const int64_t together = most(16, least(64, conv_tile_bytes() / p.width / all_elements(p))) / most(1, p.reduce);
     f.group_range = alone ? p.groups : f.blocks.size() > 1 ? 1 : most(1, least(p.groups, together));
     f.group_ranges = ceil_div(p.groups, f.group_range);
     const int64_t channels = f.blocks[0].count * copies * (alone ? 1 : f.group_range);

@@ -1,9 +1,9 @@
-// Small planes of many channels, tap by tap: each tap is a matrix product over the windows that see a real cell with
+// Small planes of many channels, tap by tap: each tap is a matrix product over the windows that see a real element with
 // it.
 //
-// On a plane of 7×7 cells a 3×3 filter with padding sees zeros for 18 % of its products, on one of 4×4 cells for 31 %:
-// they are left out. All planes of the batch are rows of one product, because the weights are what is large: each is
-// packed once and used for all of them. The source is read where it is, or from a copy with its channels innermost.
+// On a plane of 7×7 elements a 3×3 filter with padding sees zeros for 18 % of its products, on one of 4×4 elements for
+// 31 %: they are left out. All planes of the batch are rows of one product, because the weights are what is large: each
+// is packed once and used for all of them. The source is read where it is, or from a copy with its channels innermost.
 
 #include "conv/direct.hpp"
 #include "runtime/parallel.hpp"
@@ -12,12 +12,12 @@ namespace cenote {
 
 namespace {
 
-constexpr int64_t kLeastChain = 32;  // channels of a block: shorter chains are added to the results too often
-constexpr int64_t kMostCells = 4;    // of the source for each result: what a copy may cost
-constexpr int64_t kSameSets = 256;   // bytes: rows so far apart, or a multiple of it, share few places in a cache
+constexpr int64_t kLeastChain = 32;   // channels of a block: shorter chains are added to the results too often
+constexpr int64_t kMostElements = 4;  // of the source for each result: what a copy may cost
+constexpr int64_t kSameSets = 256;    // bytes: rows so far apart, or a multiple of it, share few places in a cache
 constexpr int64_t kLine = 64;
 
-// The windows of an axis that see a real cell with a tap.
+// The windows of an axis that see a real element with a tap.
 Span real_windows(const ConvPlanAxis& a, const Tap& tap) {
     const Span u = a.phases[0].u;
     const int64_t begin = most(u.begin, ceil_div(-tap.offset, a.step));
@@ -29,15 +29,15 @@ bool sees_all(const ConvPlanAxis& a, const Tap& tap) {
     return real.begin == u.begin && real.end == u.end;
 }
 
-// Rows of the source along its last axis, or planes if these are in one piece: body(bytes in the source, first cell in
-// the copy, cells).
+// Rows of the source along its last axis, or planes if these are in one piece: body(bytes in the source, first element
+// in the copy, elements).
 template <class Body>
 void for_pieces(const ConvPlan& p, int64_t first, int64_t end, Body body) {
     const size_t axes = p.axes.size();
     size_t walked = axes - 1;
-    int64_t cells = axes == 1 ? end - first : p.axes.back().n;
-    while (walked > 1 && p.axes[walked - 1].stride == cells * p.axes.back().stride) cells *= p.axes[--walked].n;
-    if (axes == 1) return body(first * p.axes[0].stride, first, cells);
+    int64_t elements = axes == 1 ? end - first : p.axes.back().n;
+    while (walked > 1 && p.axes[walked - 1].stride == elements * p.axes.back().stride) elements *= p.axes[--walked].n;
+    if (axes == 1) return body(first * p.axes[0].stride, first, elements);
     std::vector<int64_t> at(walked, 0);
     at[0] = first;
     for (;;) {
@@ -47,7 +47,7 @@ void for_pieces(const ConvPlan& p, int64_t first, int64_t end, Body body) {
             from += i * p.axes[q].stride;
             place = place * p.axes[q].n + i;
         }
-        body(from, place, cells);
+        body(from, place, elements);
         size_t q = walked;
         while (q-- > 0 && ++at[q] == (q == 0 ? end : p.axes[q].n))
             if (q > 0) at[q] = 0;
@@ -64,15 +64,15 @@ int64_t copied_pixel(const ConvPlan& p) {
 bool taps_pay(Forward& f) {
     ConvPlan& p = f.plan;
     if (!f.pack_late || p.groups != 1 || p.parts != 1 || !p.same) return false;
-    int64_t cells = 1;
+    int64_t elements = 1;
     for (const ConvPlanAxis& a : p.axes) {
         if (a.phases.size() != 1 || a.out_step != 1 || a.n == 0) return false;
         bool whole = false;  // the first tap of all makes the results that others are added to
         for (const Tap& tap : a.phases[0].taps) whole |= sees_all(a, tap);
         if (!whole) return false;
-        cells *= a.n;
+        elements *= a.n;
     }
-    if (cells > kMostCells * p.pixels) return false;
+    if (elements > kMostElements * p.pixels) return false;
     // Twice as many channels at a time as fit into a panel's share of the cache otherwise: there are no boxes.
     f.blocks = choose_blocks(p, 0, least(p.out, kTapPanels * p.kernels->panel) / 2, f.steps);
     bool whole = f.blocks[0].count >= least(p.reduce, kLeastChain);
@@ -85,14 +85,14 @@ void copy_source(Forward& f, int threads) {
     ConvPlan& p = f.plan;
     const bool inner = p.source_channel == p.width && reinterpret_cast<uintptr_t>(p.source) % p.width == 0;
     bool direct = inner && (p.axes.back().n == 1 || p.axes.back().stride % kSameSets != 0);
-    int64_t cells = 1;
+    int64_t elements = 1;
     for (const ConvPlanAxis& a : p.axes) {
         direct &= a.stride % p.width == 0;
-        cells *= a.n;
+        elements *= a.n;
     }
     if (direct) return;
     const int64_t pixel = copied_pixel(p);
-    f.copy = Memory(cells * pixel * p.width);
+    f.copy = Memory(elements * pixel * p.width);
     parallel_for(
         p.axes[0].n, least(threads, p.axes[0].n),
         [](const void* context, int64_t task, Arena*) {
@@ -111,7 +111,7 @@ void copy_source(Forward& f, int threads) {
     for (size_t q = p.axes.size(); q-- > 0; stride *= p.axes[q].n) p.axes[q].stride = stride;
 }
 
-// The rows of each tap: cells of the source, and results. A tap that all windows see comes first.
+// The rows of each tap: elements of the source, and results. A tap that all windows see comes first.
 void ForwardTask::lay_taps() {
     const size_t axes = p.axes.size();
     const int64_t range = out.end - out.begin;

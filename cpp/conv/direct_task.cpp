@@ -1,4 +1,4 @@
-// One box of results of a convolution: for each block of the reduction bring its cells in, then sum up.
+// One box of results of a convolution: for each block of the reduction bring its elements in, then sum up.
 
 #include "conv/direct.hpp"
 #include "runtime/parallel.hpp"
@@ -181,7 +181,7 @@ void ForwardTask::groups_phase(const Block& b, bool first, int64_t before) {
     });
 }
 
-// The same without a box: cells are read where they are, and taps on padding are left out.
+// The same without a box: elements are read where they are, and taps on padding are left out.
 void ForwardTask::groups_in_place(int64_t before) {
     const int last = static_cast<int>(p.axes.size()) - 1;
     const ConvPlanAxis& inner = p.axes[last];

@@ -1,6 +1,6 @@
 // Convolution and its adjoint with respect to the input by overlap-save, see fft.hpp.
 //
-// Blocks with results that are not finite are computed again by direct sums, as in winograd.cpp: an infinite cell
+// Blocks with results that are not finite are computed again by direct sums, as in winograd.cpp: an infinite element
 // is seen by its own windows only.
 
 #include "conv/fft.hpp"
@@ -22,7 +22,7 @@ constexpr int64_t kFusedUnits = 2;  // one is faster in two tasks, together with
 struct FftRun {
     const Fft& f;
     Span groups, units;
-    bool fused;     // one spectrum of the source for each result: a task from cells to results
+    bool fused;     // one spectrum of the source for each result: a task from elements to results
     int64_t fresh;  // spectra of filters to be computed
     double *filters, *sources, *sums;
     std::atomic<uint8_t>* strange;  // of all units: results that are not finite

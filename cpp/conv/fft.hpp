@@ -1,13 +1,13 @@
 // Convolution by overlap-save: what the forward form and the derivative by the filter share.
 //
 // One or two axes are transformed (Fourier axes); the others are either walked through (one tap) or multiplied tap by
-// tap in the frequency domain. A block of a Fourier axis is n cells of the source, which give n - k + 1 results. With a
-// dilation, the residues modulo the dilation are signals of their own; with a stride, all results are computed and some
-// are stored.
+// tap in the frequency domain. A block of a Fourier axis is n elements of the source, which give n - k + 1 results.
+// With a dilation, the residues modulo the dilation are signals of their own; with a stride, all results are computed
+// and some are stored.
 //
 // A transform is that of a matrix of n1 × n2: along its columns, transposed, along the columns again. Of two axes they
-// are rows and columns; a single axis of n1·n2 cells is cut into rows, and twiddle factors come in between. Frequencies
-// stay in the order in which this leaves them.
+// are rows and columns; a single axis of n1·n2 elements is cut into rows, and twiddle factors come in between.
+// Frequencies stay in the order in which this leaves them.
 //
 // Two blocks are transformed at once, one as the real part and one as the imaginary part: filters are real, so they
 // stay apart. Everything is computed in double, whose error, spread over a block, is far below that of a direct sum in
@@ -24,7 +24,7 @@ namespace cenote {
 // The blocks of a Fourier axis.
 struct FftAxis {
     size_t axis;               // in the plan
-    int64_t n, useful;         // cells and results of a block
+    int64_t n, useful;         // elements and results of a block
     int64_t dense;             // results at a stride of 1
     int64_t residues, blocks;  // signals, and blocks of each
     int64_t count() const { return residues * blocks; }
@@ -34,10 +34,10 @@ FftAxis cut_axis(const ConvPlan& p, size_t axis, int64_t n);
 
 // One block along its axis.
 struct Segment {
-    int64_t cell, next;    // the source cell of element 0, and from one element to the next
-    int64_t first, every;  // elements that are results: first + q·every
-    int64_t results;       // how many
-    int64_t u, u_step;     // result q is that of window u + q·u_step
+    int64_t element, next;  // the source element of element 0, and from one element to the next
+    int64_t first, every;   // elements that are results: first + q·every
+    int64_t results;        // how many
+    int64_t u, u_step;      // result q is that of window u + q·u_step
 };
 
 constexpr int64_t kFftAside = 8;  // rows a power of two apart would share their places in the cache
@@ -68,7 +68,7 @@ struct Fft {
     int64_t size;                        // doubles of one part of a spectrum
     std::vector<size_t> walked, tapped;  // axes that are not transformed: with one tap, and with more
     int64_t blocks, pairs;               // of all images
-    int64_t planes, out_planes, taps;    // of the tapped axes: source cells, results, taps
+    int64_t planes, out_planes, taps;    // of the tapped axes: source elements, results, taps
     int64_t filters;                     // real filters of a group
     std::shared_ptr<const FftTables> tables;
 
@@ -137,9 +137,9 @@ static inline int64_t source_of(const Fft& f, int64_t plane, int64_t tap) {
     for (size_t i = f.tapped.size(); i-- > 0;) {
         const ConvPlanAxis& a = f.p.axes[f.tapped[i]];
         const int64_t windows = a.u.end - a.u.begin;
-        const int64_t cell = (a.u.begin + plane % windows) * a.step + a.phases[0].taps[tap % a.k].offset;
-        if (cell < 0 || cell >= a.n) return -1;
-        source += cell * unit;
+        const int64_t element = (a.u.begin + plane % windows) * a.step + a.phases[0].taps[tap % a.k].offset;
+        if (element < 0 || element >= a.n) return -1;
+        source += element * unit;
         unit *= a.n;
         tap /= a.k;
         plane /= windows;

@@ -11,13 +11,14 @@ namespace cenote {
 namespace {
 
 // Costs count products of a direct sum in double on one channel, measured with AVX-512.
-constexpr double kPerStep = 2.6, kPerCell = 22;       // of a number of a transform: each of log2 n steps, and the rest
-constexpr double kPerProduct = 14;                    // of two numbers of spectra
-constexpr double kFarCells = 1 << 17, kFarCost = 30;  // more for a number of transforms that do not fit into a cache
+constexpr double kPerStep = 2.6, kPerElement = 22;  // of a number of a transform: each of log2 n steps, and the rest
+constexpr double kPerProduct = 14;                  // of two numbers of spectra
+constexpr double kFarElements = 1 << 17, kFarCost = 30;  // more for a number of transforms that do not fit into a cache
 constexpr double kCall = 10000;
 constexpr double kMatrixCost = 0.65, kFilterCost = 1.4;  // of a product
 constexpr int64_t kMatrix = 32, kFilterChannels = 16, kWinogradChannels = 16, kWinogradTaps = 1024;
-constexpr int64_t kLeastTaps = 48, kLeastLine = 256, kLeastSide = 16, kMostSide = 2048, kMostCells = int64_t{1} << 22;
+constexpr int64_t kLeastTaps = 48, kLeastLine = 256, kLeastSide = 16, kMostSide = 2048,
+                  kMostElements = int64_t{1} << 22;
 constexpr int64_t kMostBytes = int64_t{64} << 20;  // of the spectra of a group's filters, and of a pair's source
 
 std::atomic<int> forced_mode{-1};  // for tests: 1 wherever it can be, 0 never
@@ -43,9 +44,9 @@ double cost_of(const ConvPlan& p, const FftChoice& c) {
     const double filters = taps * reduce * out / p.parts;
     if ((filters > planes * reduce ? filters : planes * reduce) * n * 16 > static_cast<double>(kMostBytes)) return -1;
     const double transforms = filters + pairs * (planes * reduce + out_planes * out);
-    const double cell = kPerStep * std::log2(n) + kPerCell + (n > kFarCells ? kFarCost : 0);
+    const double element = kPerStep * std::log2(n) + kPerElement + (n > kFarElements ? kFarCost : 0);
     return static_cast<double>(p.groups) * n *
-           (transforms * cell + pairs * out_planes * taps * reduce * out * kPerProduct);
+           (transforms * element + pairs * out_planes * taps * reduce * out * kPerProduct);
 }
 
 void consider(const ConvPlan& p, FftChoice c, FftChoice& best) {
@@ -89,7 +90,8 @@ bool choose_fft(const ConvPlan& p, bool filter, FftChoice& best) {
     best.cost = -1;
     for (size_t q = 0; q < p.axes.size(); ++q) {
         if (p.axes[q].k == 1) continue;
-        for_sizes(p, q, kLeastLine, kMostCells, [&](const FftAxis& line) { consider(p, {true, {}, line, 0}, best); });
+        for_sizes(p, q, kLeastLine, kMostElements,
+                  [&](const FftAxis& line) { consider(p, {true, {}, line, 0}, best); });
         for (size_t r = 0; r < q; ++r) {
             if (p.axes[r].k == 1) continue;
             for_sizes(p, r, kLeastSide, kMostSide, [&](const FftAxis& rows) {

@@ -1,4 +1,4 @@
-// Overlap-save: cells to spectra and spectra to results.
+// Overlap-save: elements to spectra and spectra to results.
 
 #include <cstring>
 #include <limits>
@@ -44,7 +44,7 @@ Segment segment_at(const ConvPlan& p, const FftAxis& f, int64_t index) {
     const ConvPlanAxis& a = p.axes[f.axis];
     const int64_t start = index % f.residues + a.d * (index / f.residues) * f.useful;
     Segment s{};
-    s.cell = a.u.begin * a.step + a.phases[0].taps[0].offset + start;
+    s.element = a.u.begin * a.step + a.phases[0].taps[0].offset + start;
     s.next = a.d;
     s.every = a.step / std::gcd(a.step, a.d);
     while (s.first < s.every && (start + a.d * s.first) % a.step) ++s.first;
@@ -55,21 +55,21 @@ Segment segment_at(const ConvPlan& p, const FftAxis& f, int64_t index) {
     return s;
 }
 
-// Elements of a segment that lie on cells of the source.
-Span on_cells(const Segment& s, int64_t n, int64_t cells) {
-    const int64_t begin = least(n, most(0, ceil_div(-s.cell, s.next)));
-    return {begin, most(begin, least(n, ceil_div(cells - s.cell, s.next)))};
+// Elements of a segment that lie on elements of the source.
+Span on_elements(const Segment& s, int64_t n, int64_t elements) {
+    const int64_t begin = least(n, most(0, ceil_div(-s.element, s.next)));
+    return {begin, most(begin, least(n, ceil_div(elements - s.element, s.next)))};
 }
 
-// The bytes of an index along several axes; false where there is no cell. `results`: of those, or of the source.
+// The bytes of an index along several axes; false where there is no element. `results`: of those, or of the source.
 bool walk_to(const ConvPlan& p, const std::vector<size_t>& axes, int64_t index, bool results, int64_t& bytes) {
     for (size_t i = axes.size(); i-- > 0;) {
         const ConvPlanAxis& a = p.axes[axes[i]];
         const int64_t windows = a.u.end - a.u.begin, u = a.u.begin + index % windows;
         index /= windows;
-        const int64_t cell = u * a.step + a.phases[0].taps[0].offset;
-        if (!results && (cell < 0 || cell >= a.n)) return false;
-        bytes += results ? (u + a.phases[0].out_base) * a.out_stride : cell * a.stride;
+        const int64_t element = u * a.step + a.phases[0].taps[0].offset;
+        if (!results && (element < 0 || element >= a.n)) return false;
+        bytes += results ? (u + a.phases[0].out_base) * a.out_stride : element * a.stride;
     }
     return true;
 }
@@ -97,13 +97,13 @@ void for_results(const Fft& f, const BlockAt& b, Body body) {
              c.results);
 }
 
-void load_cells(const Fft& f, const BlockAt& b, const char* source, double* to) {
+void load_elements(const Fft& f, const BlockAt& b, const char* source, double* to) {
     const ConvPlanAxis& inner = f.p.axes[f.columns.axis];
     const Segment& c = b.columns;
-    const Span real = on_cells(c, f.columns.n, inner.n);
+    const Span real = on_elements(c, f.columns.n, inner.n);
     const int64_t stride = c.next * inner.stride;
     Span rows{0, f.n1};
-    if (!f.line) rows = on_cells(b.rows, f.n1, f.p.axes[f.rows.axis].n);
+    if (!f.line) rows = on_elements(b.rows, f.n1, f.p.axes[f.rows.axis].n);
     for (int64_t i = 0; i < f.n1; ++i) {
         double* const row = to + i * f.pitch2;
         if (i < rows.begin || i >= rows.end) {
@@ -113,8 +113,8 @@ void load_cells(const Fft& f, const BlockAt& b, const char* source, double* to) 
         const int64_t before = f.line ? i * f.n2 : 0;
         const int64_t begin = least(f.n2, most(0, real.begin - before));
         const int64_t end = most(begin, least(f.n2, real.end - before));
-        const char* from = source + (c.cell + (before + begin) * c.next) * inner.stride;
-        if (!f.line) from += (b.rows.cell + i * b.rows.next) * f.p.axes[f.rows.axis].stride;
+        const char* from = source + (c.element + (before + begin) * c.next) * inner.stride;
+        if (!f.line) from += (b.rows.element + i * b.rows.next) * f.p.axes[f.rows.axis].stride;
         clear(row, 0, begin);
         load_row(f, from, stride, row + begin, 1, end - begin);
         clear(row, end, f.n2);
@@ -274,7 +274,7 @@ void source_spectrum(const Fft& f, int64_t pair, int64_t plane, int64_t channel,
         int64_t bytes = 0;
         const BlockAt b = block_at(f, least(index, f.blocks - 1));
         if (index < f.blocks && walk_to(p, f.walked, b.walked, false, bytes))
-            load_cells(f, b, source + bytes, to);
+            load_elements(f, b, source + bytes, to);
         else
             clear(to, 0, f.n1 * f.pitch2);
     }

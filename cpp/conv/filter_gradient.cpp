@@ -129,7 +129,7 @@ void run_filter_directly(ConvPlan& plan) {
     // Of few pixels the sums are what is large: all pixels at a time, for fewer channels, and each sum is made once.
     const bool few = f.lanes == SumLanes::channels && p.groups == 1 && p.pixels <= kFewPixels;
     const int64_t bytes = conv_tile_bytes() * (few ? kLargeBoxes : 1);
-    f.blocks = few ? choose_blocks(p, copies, 0, f.steps, most(kLeastRows, bytes / p.width / all_cells(p)))
+    f.blocks = few ? choose_blocks(p, copies, 0, f.steps, most(kLeastRows, bytes / p.width / all_elements(p)))
                    : choose_blocks(p, copies, 0, f.steps);
     f.padded_out = f.lanes == SumLanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
     f.sums = p.groups * f.steps * f.padded_out;

@@ -61,7 +61,7 @@ struct Task {
         });
     }
 
-    // The rows of pixels that see real cells with a tap, and where its cells begin in the box.
+    // The rows of pixels that see real elements with a tap, and where its elements begin in the box.
     struct TapRuns {
         int64_t index, at;
         std::vector<Run> runs;
@@ -122,7 +122,8 @@ void Task::by_channels(char* packed) {
             to.push_back(sum_at(i));
         }
     }
-    // On small planes much of a filter is on padding: each tap on its own, over the pixels that see real cells with it.
+    // On small planes much of a filter is on padding: each tap on its own, over the pixels that see real elements with
+    // it.
     std::vector<TapRuns> each;
     if (p.pixels <= kFewPixels && block.count >= kLeastRows && p.groups == 1) {
         each = real_runs();
@@ -271,7 +272,7 @@ void Task::by_groups_in_place() {
     });
 }
 
-// One channel after the other: its cells are brought into the nearest cache.
+// One channel after the other: its elements are brought into the nearest cache.
 void Task::by_planes(char* memory) {
     const int last = static_cast<int>(p.axes.size()) - 1;
     std::vector<Run> taps;

@@ -77,7 +77,7 @@ struct LanesFilterCall {
 };
 
 // w[run.b] += Σ x[r*x_row + run.a + i] · y[r*y_row + i], for one channel: the lanes are pixels. Up to a vector behind
-// the last cell of x may be read.
+// the last element of x may be read.
 struct PlanesFilterCall {
     const void* x;
     const void* y;
@@ -107,10 +107,10 @@ struct PlaneCall {
     int64_t d0, d1, n0, n1;
 };
 
-// The three steps of Winograd's F(m×m, r×r) with m + r = 5, or of F(m, r) along a `line`; strides in elements. Cells
-// and results of `tiles` tiles, whose cells or results are `next` apart, and whose points `next_points`; the filter of
-// one channel, of r×r taps or r.
-struct WinogradCells {
+// The three steps of Winograd's F(m×m, r×r) with m + r = 5, or of F(m, r) along a `line`; strides in elements. Elements
+// and results of `tiles` tiles, whose elements or results are `next` apart, and whose points `next_points`; the filter
+// of one channel, of r×r taps or r.
+struct WinogradElements {
     const void* x;
     void* points;
     int64_t row, column, point, lanes;
@@ -149,7 +149,7 @@ struct ConvKernels {
     void (*load)(const PlaneCall&);
     void (*store)(const PlaneCall&);
     // Of floats only; null otherwise.
-    void (*winograd_cells)(const WinogradCells&);
+    void (*winograd_elements)(const WinogradElements&);
     void (*winograd_filter)(const WinogradFilter&);
     bool (*winograd_results)(const WinogradResults&);  // false if one of them is not finite
 };

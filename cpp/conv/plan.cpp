@@ -28,7 +28,7 @@ void plan_forward(ConvPlanAxis& p, const ConvAxis& a) {
     p.phases.push_back(std::move(phase));
 }
 
-// Its adjoint: cell i = u*s + r - low gets tap t of window j = u + (r - t*d)/s. Taps are packed from the last to the
+// Its adjoint: element i = u*s + r - low gets tap t of window j = u + (r - t*d)/s. Taps are packed from the last to the
 // first, so that their offsets grow here too.
 void plan_backward(ConvPlanAxis& p, const ConvAxis& a) {
     p.step = 1;
@@ -55,14 +55,14 @@ DType work_of(DType part) {
     return size_of(part) == 8 ? DType::u64 : DType::u32;
 }
 
-int64_t box_cells(const ConvPlan& plan, const std::vector<int64_t>& tile) {
-    int64_t cells = 1;
+int64_t box_elements(const ConvPlan& plan, const std::vector<int64_t>& tile) {
+    int64_t elements = 1;
     for (size_t q = 0; q < plan.axes.size(); ++q) {
         const ConvPlanAxis& a = plan.axes[q];
-        cells *= lay_side(a, {0, tile[q]}, {0, least(a.k, a.chunk)}).cells;
-        if (cells > int64_t{1} << 40) break;
+        elements *= lay_side(a, {0, tile[q]}, {0, least(a.k, a.chunk)}).elements;
+        if (elements > int64_t{1} << 40) break;
     }
-    return cells;
+    return elements;
 }
 
 void set_tiles(ConvPlan& plan, const std::vector<int64_t>& tile) {
@@ -157,25 +157,25 @@ void choose_conv_tiles(ConvPlan& plan, int64_t channels, int64_t extra_per_pixel
         for (size_t q = 0; q < tile.size(); ++q) count *= tile[q] * plan.axes[q].out_step;
         return count;
     };
-    const auto size = [&] { return (box_cells(plan, tile) * channels + pixels() * extra_per_pixel) * plan.width; };
+    const auto size = [&] { return (box_elements(plan, tile) * channels + pixels() * extra_per_pixel) * plan.width; };
     const auto tiles = [&] {
         int64_t count = 1;
         for (size_t q = 0; q < tile.size(); ++q) count *= ceil_div(plan.axes[q].u.end - plan.axes[q].u.begin, tile[q]);
         return count;
     };
     while (size() > bytes || (tiles() < tasks && pixels() > 48) || pixels() > 16384) {
-        // Where a cut costs the fewest cells that both sides need; the last axis makes the rows, so it comes last.
+        // Where a cut costs the fewest elements that both sides need; the last axis makes the rows, so it comes last.
         int best = -1;
         double best_cost = 0;
         for (size_t q = 0; q < tile.size(); ++q) {
             if (tile[q] <= 1) continue;
             const ConvPlanAxis& a = plan.axes[q];
             const int64_t half = (tile[q] + 1) / 2;
-            const auto cells = [&](int64_t n) {
-                return static_cast<double>(lay_side(a, {0, n}, {0, least(a.k, a.chunk)}).cells) /
+            const auto elements = [&](int64_t n) {
+                return static_cast<double>(lay_side(a, {0, n}, {0, least(a.k, a.chunk)}).elements) /
                        static_cast<double>(n);
             };
-            double cost = cells(half) / cells(tile[q]);
+            double cost = elements(half) / elements(tile[q]);
             if (q + 1 == tile.size()) cost += half < 64 ? 0.7 : 0.01;
             if (best < 0 || cost < best_cost) best = static_cast<int>(q), best_cost = cost;
         }
@@ -190,7 +190,7 @@ void choose_row_tiles(ConvPlan& plan, int64_t lanes, int64_t bytes, int64_t task
     const auto windows = [&](size_t q) { return most(1, plan.axes[q].u.end - plan.axes[q].u.begin); };
     std::vector<int64_t> tile(axes, 1);
     // Some rows of results, and those that their taps see.
-    const int64_t at_hand = last > 0 ? lay_side(plan.axes[last - 1], {0, 4}, {0, plan.axes[last - 1].k}).cells : 1;
+    const int64_t at_hand = last > 0 ? lay_side(plan.axes[last - 1], {0, 4}, {0, plan.axes[last - 1].k}).elements : 1;
     const int64_t pixel = most(1, lanes * plan.width);
     tile[last] = most(1, least(windows(last), bytes / (pixel * at_hand)));
     if (last > 0) tile[last - 1] = most(1, least(windows(last - 1), 8 * bytes / (pixel * tile[last])));
@@ -206,10 +206,10 @@ void choose_row_tiles(ConvPlan& plan, int64_t lanes, int64_t bytes, int64_t task
     set_tiles(plan, tile);
 }
 
-int64_t all_cells(const ConvPlan& plan) {
+int64_t all_elements(const ConvPlan& plan) {
     std::vector<int64_t> all;
     for (const ConvPlanAxis& a : plan.axes) all.push_back(most(1, a.u.end - a.u.begin));
-    return most(1, box_cells(plan, all));
+    return most(1, box_elements(plan, all));
 }
 
 int64_t tile_count(const ConvPlan& plan) {
@@ -301,9 +301,9 @@ int64_t conv_tasks(double products) { return products < 2 * grain_products ? 1 :
 
 int64_t conv_tile_bytes() { return tile_bytes; }
 
-void set_conv_limits(int64_t bytes_per_tile, int64_t cells_per_thread) {
+void set_conv_limits(int64_t bytes_per_tile, int64_t elements_per_thread) {
     tile_bytes = bytes_per_tile;
-    grain_products = static_cast<double>(cells_per_thread) * 8;
+    grain_products = static_cast<double>(elements_per_thread) * 8;
 }
 
 }  // namespace cenote

@@ -1,7 +1,7 @@
-// The geometry of a convolution, seen from its results: which cells of the source each of them needs.
+// The geometry of a convolution, seen from its results: which elements of the source each of them needs.
 //
 // A forward convolution and the one that goes back to the input are the same thing here. On each axis the results
-// fall into phases: result u*out_step + out_base of a phase needs the source cells u*step + offset of its taps.
+// fall into phases: result u*out_step + out_base of a phase needs the source elements u*step + offset of its taps.
 // A convolution has one phase, and `step` is its stride; its adjoint has as many phases as the stride, each with the
 // taps that hit it, and `step` is 1: there are no zeros in between to be multiplied by.
 #pragma once
@@ -15,7 +15,7 @@ namespace cenote {
 
 struct Tap {
     int64_t index;   // among the packed taps of the axis, in the order of their offsets
-    int64_t offset;  // in source cells
+    int64_t offset;  // in source elements
 };
 
 struct Phase {
@@ -58,24 +58,24 @@ struct ConvPlan {
 
 ConvPlan make_plan(const ConvProblem& r);
 
-// --------------------------------------------------------------------------------------------- source cells
+// --------------------------------------------------------------------------------------------- source elements
 
-// A box of source cells as tasks see it: copied into working memory, padded with zeros, or where it lies.
+// A box of source elements as tasks see it: copied into working memory, padded with zeros, or where it lies.
 // The lanes of a `planar` box are pixels of the last axis, otherwise they are channels.
 struct SourceBox {
     struct Side {
-        int64_t base, cells;       // first source cell; cells of the box
-        int64_t gap;               // source cells between cells of the box, if not `separate`
+        int64_t base, elements;    // first source element; elements of the box
+        int64_t gap;               // source elements between elements of the box, if not `separate`
         int64_t least;             // offset of the first tap
-        int64_t windows;           // cells of the box between one u and the next
-        bool separate;             // windows with gaps in between: cell (u, t) of the box is u*windows + t
+        int64_t windows;           // elements of the box between one u and the next
+        bool separate;             // windows with gaps in between: element (u, t) of the box is u*windows + t
         int64_t u_step, tap_unit;  // elements
         int64_t stride;            // elements
     };
     std::vector<Side> sides;
     int64_t channel_step;  // elements
     int64_t elements;
-    int64_t pitch, fold;  // planar: cell i of the last axis is at (i % fold)*pitch + i / fold
+    int64_t pitch, fold;  // planar: element i of the last axis is at (i % fold)*pitch + i / fold
     bool direct;
     const char* data;
 };
@@ -97,7 +97,7 @@ SourceBox lay_box(const ConvPlan& plan, const Tile& tile, int64_t channels, int6
 void fill_box(const ConvPlan& plan, SourceBox& box, int64_t group, int64_t first, int64_t count, Layout layout,
               void* memory);
 
-// The offset of a tap of an axis from the cell of u = the tile's first, in elements.
+// The offset of a tap of an axis from the element of u = the tile's first, in elements.
 int64_t tap_at(const SourceBox& box, int axis, int64_t offset);
 
 // ------------------------------------------------------------------------------------------------- the rest
@@ -133,10 +133,10 @@ int64_t conv_tile_bytes();
 
 // Cut the results into tiles whose boxes are at most `bytes` large, into at least `tasks` tiles if that is cheap.
 void choose_conv_tiles(ConvPlan& plan, int64_t channels, int64_t extra_per_pixel, int64_t bytes, int64_t tasks);
-// The same for tasks that read cells where they are, `lanes` of them a pixel: a few rows at a time have to fit into
+// The same for tasks that read elements where they are, `lanes` of them a pixel: a few rows at a time have to fit into
 // `bytes`, not the whole tile.
 void choose_row_tiles(ConvPlan& plan, int64_t lanes, int64_t bytes, int64_t tasks);
-int64_t all_cells(const ConvPlan& plan);  // source cells that all results see
+int64_t all_elements(const ConvPlan& plan);  // source elements that all results see
 Tile tile_at(const ConvPlan& plan, int64_t index);
 int64_t tile_count(const ConvPlan& plan);
 

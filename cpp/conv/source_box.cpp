@@ -1,4 +1,4 @@
-// Boxes of source cells: which cells a tile needs, and how they come into working memory.
+// Boxes of source elements: which elements a tile needs, and how they come into working memory.
 
 #include <cstring>
 #include <numeric>
@@ -34,15 +34,15 @@ SourceBox::Side lay_side(const ConvPlanAxis& a, Span u, Span chunk) {
     const int64_t taps = most(1, chunk.end - chunk.begin), count = u.end - u.begin;
     side.least = offsets.begin;
     side.base = u.begin * a.step + offsets.begin;
-    // A stride and a dilation with a common divisor leave cells out; so does a stride larger than the window.
+    // A stride and a dilation with a common divisor leave elements out; so does a stride larger than the window.
     side.gap = taps == 1 ? a.step : a.out_step > 1 || a.step == 1 ? 1 : std::gcd(a.step, a.d);
     side.windows = a.step / side.gap;
-    side.cells = (count - 1) * side.windows + (offsets.end - offsets.begin) / side.gap + 1;
+    side.elements = (count - 1) * side.windows + (offsets.end - offsets.begin) / side.gap + 1;
     if (side.windows > (offsets.end - offsets.begin) / side.gap + 1) {
         side.separate = true;
         side.gap = a.d;
         side.windows = taps;
-        side.cells = count * taps;
+        side.elements = count * taps;
     }
     return side;
 }
@@ -85,11 +85,11 @@ SourceBox lay_box(const ConvPlan& plan, const Tile& tile, int64_t channels, int6
         side.stride = side.tap_unit = size;
         side.u_step = side.windows * size;
         if (q == axes - 1 && layout == Layout::planar) {
-            box.pitch = ceil_div(side.cells, box.fold);
+            box.pitch = ceil_div(side.elements, box.fold);
             side.u_step = 1;
             size = box.pitch * box.fold;
         } else {
-            size *= side.cells;
+            size *= side.elements;
         }
     }
     if (layout == Layout::planar) {
@@ -102,16 +102,16 @@ SourceBox lay_box(const ConvPlan& plan, const Tile& tile, int64_t channels, int6
 
 int64_t tap_at(const SourceBox& box, int axis, int64_t offset) {
     const SourceBox::Side& side = box.sides[axis];
-    const int64_t cell = (offset - side.least) / side.gap;
+    const int64_t element = (offset - side.least) / side.gap;
     if (box.fold > 1 && axis == static_cast<int>(box.sides.size()) - 1)
-        return cell % box.fold * box.pitch + cell / box.fold;
-    return cell * side.tap_unit;
+        return element % box.fold * box.pitch + element / box.fold;
+    return element * side.tap_unit;
 }
 
 namespace {
 
-// The source cell of a cell of the box.
-int64_t source_cell(const SourceBox::Side& side, int64_t step, int64_t i) {
+// The source element of an element of the box.
+int64_t source_element(const SourceBox::Side& side, int64_t step, int64_t i) {
     if (!side.separate) return side.base + i * side.gap;
     return side.base + i / side.windows * step + i % side.windows * side.gap;
 }
@@ -129,7 +129,7 @@ void clear_plane(const ConvPlan& plan, char* to, int64_t d0, int64_t d1, int64_t
     for (int64_t i = 0; i < n0; ++i) std::memset(to + i * d0 * plan.width, 0, static_cast<size_t>(n1 * plan.width));
 }
 
-// One row of the box along the last axis, from `from` (its cell 0, the first channel) to element `to`. A row of
+// One row of the box along the last axis, from `from` (its element 0, the first channel) to element `to`. A row of
 // padding has no `from`.
 void fill_row(const ConvPlan& plan, const SourceBox& box, const char* from, int64_t first, int64_t count, Layout layout,
               char* to) {
@@ -140,14 +140,14 @@ void fill_row(const ConvPlan& plan, const SourceBox& box, const char* from, int6
     const int64_t d0 = planar ? 1 : fold * side.stride, d1 = planar ? box.channel_step : 1;
     const int64_t all = planar ? count : side.stride;
     for (int64_t f = 0; f < fold; ++f) {
-        const int64_t start = source_cell(side, a.step, f);
+        const int64_t start = source_element(side, a.step, f);
         const int64_t step = side.separate ? a.step : side.gap * fold;
-        const int64_t cells = planar ? box.pitch : ceil_div(side.cells - f, fold);
-        const int64_t begin = from ? least(cells, most(0, ceil_div(-start, step))) : cells;
-        const int64_t end = from ? most(begin, least(cells, floor_div(a.n - 1 - start, step) + 1)) : cells;
+        const int64_t elements = planar ? box.pitch : ceil_div(side.elements - f, fold);
+        const int64_t begin = from ? least(elements, most(0, ceil_div(-start, step))) : elements;
+        const int64_t end = from ? most(begin, least(elements, floor_div(a.n - 1 - start, step) + 1)) : elements;
         char* const row = to + f * (planar ? box.pitch : side.stride) * plan.width;
         if (begin > 0) clear_plane(plan, row, d0, d1, begin, all);
-        if (end < cells) clear_plane(plan, row + end * d0 * plan.width, d0, d1, cells - end, all);
+        if (end < elements) clear_plane(plan, row + end * d0 * plan.width, d0, d1, elements - end, all);
         if (begin >= end) continue;
         const char* source = from + (start + begin * step) * a.stride;
         char* const at = row + begin * d0 * plan.width;
@@ -165,13 +165,13 @@ void fill_row(const ConvPlan& plan, const SourceBox& box, const char* from, int6
     }
 }
 
-// The cells of a side that are real; it has no gaps of its own.
-Span real_cells(const ConvPlanAxis& a, const SourceBox::Side& side) {
-    const int64_t begin = least(side.cells, most(0, ceil_div(-side.base, side.gap)));
-    return {begin, most(begin, least(side.cells, floor_div(a.n - 1 - side.base, side.gap) + 1))};
+// The elements of a side that are real; it has no gaps of its own.
+Span real_elements(const ConvPlanAxis& a, const SourceBox::Side& side) {
+    const int64_t begin = least(side.elements, most(0, ceil_div(-side.base, side.gap)));
+    return {begin, most(begin, least(side.elements, floor_div(a.n - 1 - side.base, side.gap) + 1))};
 }
 
-// Planes of cells as they lie in memory, with borders of zeros: false if it is not that simple.
+// Planes of elements as they lie in memory, with borders of zeros: false if it is not that simple.
 bool fill_planes(const ConvPlan& plan, const SourceBox& box, const char* source, int64_t count, Layout layout,
                  void* memory) {
     const int axes = static_cast<int>(plan.axes.size());
@@ -185,17 +185,17 @@ bool fill_planes(const ConvPlan& plan, const SourceBox& box, const char* source,
     call.s_channel = plan.source_channel;
     call.d_channel = box.channel_step;
     call.channels = count;
-    call.columns = inner.cells;
-    call.real_columns = real_cells(plan.axes[axes - 1], inner);
+    call.columns = inner.elements;
+    call.real_columns = real_elements(plan.axes[axes - 1], inner);
     const char* first = source + (inner.base + call.real_columns.begin) * plan.width;
     call.rows = 1;
     Span rows{0, 1};
     if (axes > 1) {
         const SourceBox::Side& outer = box.sides[axes - 2];
         const ConvPlanAxis& a = plan.axes[axes - 2];
-        rows = real_cells(a, outer);
+        rows = real_elements(a, outer);
         first += (outer.base + rows.begin * outer.gap) * a.stride;
-        call.rows = outer.cells;
+        call.rows = outer.elements;
         call.s_row = outer.gap * a.stride;
         call.d_row = outer.stride;
     }
@@ -205,16 +205,16 @@ bool fill_planes(const ConvPlan& plan, const SourceBox& box, const char* source,
         int64_t to = 0;
         bool real = call.real_columns.begin < call.real_columns.end;
         for (int q = 0; q < axes - 2; ++q) {
-            const int64_t cell = source_cell(box.sides[q], plan.axes[q].step, at[q]);
-            real &= cell >= 0 && cell < plan.axes[q].n;
-            call.array += cell * plan.axes[q].stride;
+            const int64_t element = source_element(box.sides[q], plan.axes[q].step, at[q]);
+            real &= element >= 0 && element < plan.axes[q].n;
+            call.array += element * plan.axes[q].stride;
             to += at[q] * box.sides[q].stride;
         }
         call.work = static_cast<char*>(memory) + to * plan.width;
         call.real_rows = real ? rows : Span{0, 0};
         plan.kernels->border(call);
         int q = axes - 3;
-        while (q >= 0 && ++at[q] == box.sides[q].cells) at[q--] = 0;
+        while (q >= 0 && ++at[q] == box.sides[q].elements) at[q--] = 0;
         if (q < 0) return true;
     }
 }
@@ -241,14 +241,14 @@ void fill_box(const ConvPlan& plan, SourceBox& box, int64_t group, int64_t first
         int64_t to = 0;
         bool real = true;
         for (int q = 0; q < axes - 1; ++q) {
-            const int64_t cell = source_cell(box.sides[q], plan.axes[q].step, at[q]);
-            real &= cell >= 0 && cell < plan.axes[q].n;
-            from += cell * plan.axes[q].stride;
+            const int64_t element = source_element(box.sides[q], plan.axes[q].step, at[q]);
+            real &= element >= 0 && element < plan.axes[q].n;
+            from += element * plan.axes[q].stride;
             to += at[q] * box.sides[q].stride;
         }
         fill_row(plan, box, real ? from : nullptr, first, count, layout, static_cast<char*>(memory) + to * plan.width);
         int q = axes - 2;
-        while (q >= 0 && ++at[q] == box.sides[q].cells) at[q--] = 0;
+        while (q >= 0 && ++at[q] == box.sides[q].elements) at[q--] = 0;
         if (q < 0) return;
     }
 }

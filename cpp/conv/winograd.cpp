@@ -1,18 +1,19 @@
 // Winograd's F(2×2, 3×3) and F(3×3, 2×2): filters without stride on many channels, as 16 matrix products.
 //
-// Both transform 4 × 4 cells, at the points 0, 1, -1 and ∞. The first one is for filters of 3 taps, and for longer ones
-// in parts of 2, the last one with 3: the next part sees the cells of the next tile, so that cells are transformed once
-// for all of them, and a point that is zero for a part of 2 taps is left out. The second one is for filters of 2 taps:
-// such are the phases of an adjoint with a stride of 2 and 4 taps, whose results are summed up like more channels.
-// Along one axis, there are F(2, 3) and F(3, 2) with 4 products. Filters with more axes have one filter per tap of the
-// other axes, which are summed up as if they were channels. With a dilation d, cells and results of a tile are d apart.
+// Both transform 4 × 4 elements, at the points 0, 1, -1 and ∞. The first one is for filters of 3 taps, and for longer
+// ones in parts of 2, the last one with 3: the next part sees the elements of the next tile, so that elements are
+// transformed once for all of them, and a point that is zero for a part of 2 taps is left out. The second one is for
+// filters of 2 taps: such are the phases of an adjoint with a stride of 2 and 4 taps, whose results are summed up like
+// more channels. Along one axis, there are F(2, 3) and F(3, 2) with 4 products. Filters with more axes have one filter
+// per tap of the other axes, which are summed up as if they were channels. With a dilation d, elements and results of a
+// tile are d apart.
 //
 // Its error, measured against float64, is up to 1.8 times that of direct sums (convolution.md). F(4×4, 3×3) would need
 // 4 times fewer products instead of 2¼, but even at the best points there are (0, ±2/3, ±3/2) its error is 1.7 times
 // that of direct sums in one chain, which are the least exact.
 //
-// A cell that is infinite or NaN would spread over its tile, where a direct sum keeps it to the windows that see it.
-// Therefore a block with results that are not finite is made anew by direct sums.
+// An element that is infinite or NaN would spread over its tile, where a direct sum keeps it to the windows that see
+// it. Therefore a block with results that are not finite is made anew by direct sums.
 
 #include "conv/winograd.hpp"
 
@@ -24,7 +25,7 @@ namespace cenote {
 
 namespace {
 
-constexpr int64_t kBlockBytes = 768 * 1024;  // of points of cells and of results
+constexpr int64_t kBlockBytes = 768 * 1024;  // of points of elements and of results
 constexpr int64_t kLeastChannels = 32, kLeastWindows = 96, kMostSteps = 128, kMostChannels = 128, kLeastRun = 16;
 constexpr int64_t kManyPoints = 4 * 1024 * 1024;  // bytes of them: too many for a cache
 constexpr double kLeastSaved = 30;
@@ -169,7 +170,7 @@ void cut_filter(Winograd& f) {
     }
 }
 
-// About so many tiles for a task. Blocks share the cells along their sides, and short rows cost more than long ones.
+// About so many tiles for a task. Blocks share the elements along their sides, and short rows cost more than long ones.
 void share_out(Winograd& f, int64_t tiles) {
     const int64_t groups = most(1, most(8, tiles) / (f.rows.d * f.columns.d));
     const auto seen = [&](const TileAxis& a, int64_t count) {
@@ -178,8 +179,8 @@ void share_out(Winograd& f, int64_t tiles) {
     double least_cost = 0;
     for (int64_t blocks = 1; blocks <= f.columns.groups; ++blocks) {
         const int64_t wide = ceil_div(f.columns.groups, blocks), high = least(f.rows.groups, most(1, groups / wide));
-        const double cells = seen(f.rows, high) * (seen(f.columns, wide) + 8);
-        const double cost = cells / static_cast<double>(wide * high);
+        const double elements = seen(f.rows, high) * (seen(f.columns, wide) + 8);
+        const double cost = elements / static_cast<double>(wide * high);
         if (blocks > 1 && cost >= least_cost) continue;
         least_cost = cost;
         f.columns.blocks = blocks;
@@ -241,7 +242,7 @@ bool choose_tiles(const ConvPlan& p, int64_t& down, int64_t& right) {
 
 bool winograd_pays(const ConvPlan& p) {
     int64_t down, right;
-    if (!p.kernels->winograd_cells || p.parts != 1 || p.groups != 1 || !choose_tiles(p, down, right)) return false;
+    if (!p.kernels->winograd_elements || p.parts != 1 || p.groups != 1 || !choose_tiles(p, down, right)) return false;
     double products = 1, taps = 1, windows = 1;
     int64_t parts = 1, stored = 1;
     for (size_t q = 0; q < p.axes.size(); ++q) {
@@ -271,7 +272,7 @@ bool winograd_pays(const ConvPlan& p) {
     const double each = stored * p.reduce * p.out * p.width > kManyPoints ? kLeastSaved * 3 : kLeastSaved;
     if (windows * (taps - products) < each * static_cast<double>(stored)) return false;
     if (stored > parts * 16) return products * 9 <= taps * 5;  // phases
-    // Along a line fewer products are saved, for as many points of cells and of results.
+    // Along a line fewer products are saved, for as many points of elements and of results.
     if (down == 1) return p.reduce * p.taps >= kLeastLine && products * 4 <= taps * 3;
     return products * 3 <= taps * 2;
 }

@@ -16,8 +16,9 @@ struct PieceBlock {
 };
 
 // The tiles of an axis. A tile has `m` windows `d` apart, and m·d windows next to each other are a group of d tiles.
-// Its filters have up to 5 - m taps. Those of a longer one are parts, each of which sees the cells of the next group:
-// cells are transformed once for all parts. An axis with one tap has tiles of one window, and nothing is transformed.
+// Its filters have up to 5 - m taps. Those of a longer one are parts, each of which sees the elements of the next
+// group: elements are transformed once for all parts. An axis with one tap has tiles of one window, and nothing is
+// transformed.
 struct TileAxis {
     int64_t n, d, m, parts;
     int64_t groups, blocks;                    // groups are shared out to so many tasks
@@ -44,16 +45,16 @@ struct TileAxis {
             for (int64_t i = at; i < least(at + d, n); ++i) all.push_back(i - span.begin);
         return all;
     }
-    // The same for tiles of cells: groups are whole, and there are as many more as other parts see.
-    std::vector<int64_t> cell_starts(int64_t block) const {
+    // The same for tiles of elements: groups are whole, and there are as many more as other parts see.
+    std::vector<int64_t> element_starts(int64_t block) const {
         const Span span = windows(block);
         std::vector<int64_t> all;
         for (int64_t at = 0; at < span.end - span.begin + (parts - 1) * m * d; at += m * d)
             for (int64_t i = at; i < at + d; ++i) all.push_back(i);
         return all;
     }
-    // Where the cells of a tile are among those.
-    int64_t cell_index(int64_t start) const { return start / (m * d) * d + start % (m * d); }
+    // Where the elements of a tile are among those.
+    int64_t element_index(int64_t start) const { return start / (m * d) * d + start % (m * d); }
 };
 
 struct Winograd {

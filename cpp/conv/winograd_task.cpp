@@ -1,4 +1,4 @@
-// One block of Winograd's tiles: points of the cells, a matrix product for each of them, results.
+// One block of Winograd's tiles: points of the elements, a matrix product for each of them, results.
 
 #include "conv/winograd.hpp"
 #include "runtime/parallel.hpp"
@@ -26,60 +26,60 @@ struct Task {
     Arena* arena;
     std::vector<Tile> planes;  // the same block of tiles of each
     Span out;
-    std::vector<int64_t> rows, columns;            // first windows of tiles, from the first one of the block on
-    std::vector<int64_t> cell_rows, cell_columns;  // the same for tiles of cells
-    char *cells = nullptr, *results = nullptr;
+    std::vector<int64_t> rows, columns;                // first windows of tiles, from the first one of the block on
+    std::vector<int64_t> input_rows, element_columns;  // the same for tiles of elements
+    char *elements = nullptr, *results = nullptr;
     size_t axes = p.axes.size();
     int64_t plane_tiles = static_cast<int64_t>(rows.size() * columns.size());
-    int64_t plane_cells = static_cast<int64_t>(cell_rows.size() * cell_columns.size());
+    int64_t plane_elements = static_cast<int64_t>(input_rows.size() * element_columns.size());
     int64_t tiles = plane_tiles * static_cast<int64_t>(planes.size());
-    int64_t cell_tiles = plane_cells * static_cast<int64_t>(planes.size());
+    int64_t element_tiles = plane_elements * static_cast<int64_t>(planes.size());
     int64_t range = out.end - out.begin, wide = range * f.phases();
 
-    // The tile that a box is laid for: all cells of all parts with one tap of the other axes.
+    // The tile that a box is laid for: all elements of all parts with one tap of the other axes.
     Tile seen(const Tile& tile, const std::vector<int64_t>& piece) const {
         Tile all = tile;
         for (size_t q = 0; q < axes - 2; ++q) all.chunk[q] = {piece[q], piece[q] + 1};
         for (size_t q = axes - 2; q < axes; ++q) {
             const TileAxis& t = q == axes - 2 ? f.rows : f.columns;
-            const int64_t last = q == axes - 2 ? cell_rows.back() : cell_columns.back();
+            const int64_t last = q == axes - 2 ? input_rows.back() : element_columns.back();
             const SourceBox::Side side = lay_side(p.axes[q], {0, 1}, tile.chunk[q]);
-            all.u[q].end = all.u[q].begin + last + (t.points() - 1) * t.d + 2 - side.cells;
+            all.u[q].end = all.u[q].begin + last + (t.points() - 1) * t.d + 2 - side.elements;
         }
         return all;
     }
 
-    // Points of cells.
+    // Points of elements.
     void bring_in(const PieceBlock& b, char* memory) {
         const int64_t count = b.count(), per_tile = b.per_tile();
         for (size_t plane = 0; plane < planes.size(); ++plane)
             for (int64_t i = b.pieces.begin; i < b.pieces.end; ++i)
-                bring_piece(
-                    b, planes[plane], i, memory,
-                    cells + (static_cast<int64_t>(plane) * plane_cells * per_tile + (i - b.pieces.begin) * count) *
-                                p.width);
+                bring_piece(b, planes[plane], i, memory,
+                            elements + (static_cast<int64_t>(plane) * plane_elements * per_tile +
+                                        (i - b.pieces.begin) * count) *
+                                           p.width);
     }
     void bring_piece(const PieceBlock& b, const Tile& tile, int64_t piece, char* memory, char* to) {
         const int64_t count = b.count(), per_tile = b.per_tile();
-        const auto across = static_cast<int64_t>(cell_columns.size());
+        const auto across = static_cast<int64_t>(element_columns.size());
         SourceBox box = lay_box(p, seen(tile, f.pieces[piece]), count, 1, Layout::pixel_major, true);
         fill_box(p, box, 0, b.channels.begin, count, Layout::pixel_major, memory);
         const int64_t row = box.sides[axes - 2].u_step, column = box.sides[axes - 1].u_step;
-        WinogradCells call{};
+        WinogradElements call{};
         call.row = f.rows.d * row;
         call.column = f.columns.d * column;
-        call.point = apart(p, cell_tiles * per_tile);
+        call.point = apart(p, element_tiles * per_tile);
         call.lanes = count;
         call.next_points = per_tile;
         call.line = f.rows.m == 1;
-        // Tiles of a group are one cell apart; a group of one tile goes on with the next group.
+        // Tiles of a group are one element apart; a group of one tile goes on with the next group.
         call.tiles = f.columns.d == 1 ? across : f.columns.d;
         call.next = (f.columns.d == 1 ? f.columns.m : 1) * column;
-        for (const int64_t u : cell_rows) {
+        for (const int64_t u : input_rows) {
             for (int64_t v = 0; v < across; v += call.tiles) {
-                call.x = box.data + (u * row + cell_columns[v] * column) * p.width;
+                call.x = box.data + (u * row + element_columns[v] * column) * p.width;
                 call.points = to;
-                p.kernels->winograd_cells(call);
+                p.kernels->winograd_elements(call);
                 to += call.tiles * per_tile * p.width;
             }
         }
@@ -93,7 +93,7 @@ struct Task {
             if (!f.rows.counts(down * f.rows.parts + i, point / points)) continue;
             for (int64_t j = 0; j < f.columns.parts; ++j) {
                 if (!f.columns.counts(right * f.columns.parts + j, point % points)) continue;
-                const int64_t at = i * f.rows.d * static_cast<int64_t>(cell_columns.size()) + j * f.columns.d;
+                const int64_t at = i * f.rows.d * static_cast<int64_t>(element_columns.size()) + j * f.columns.d;
                 runs.push_back({at * per_tile, (i * f.columns.parts + j) * per_tile, per_tile});
             }
         }
@@ -101,10 +101,10 @@ struct Task {
 
     void multiply(const PieceBlock& b, bool add) {
         std::vector<int64_t> from, to, across;
-        for (const int64_t v : columns) across.push_back(f.columns.cell_index(v) * b.per_tile());
-        for (int64_t cell = 0; cell < cell_tiles; cell += plane_cells) {
+        for (const int64_t v : columns) across.push_back(f.columns.element_index(v) * b.per_tile());
+        for (int64_t element = 0; element < element_tiles; element += plane_elements) {
             for (const int64_t u : rows) {
-                const int64_t row = cell + f.rows.cell_index(u) * static_cast<int64_t>(cell_columns.size());
+                const int64_t row = element + f.rows.element_index(u) * static_cast<int64_t>(element_columns.size());
                 for (const int64_t column : across) {
                     from.push_back(row * b.per_tile() + column);
                     to.push_back(static_cast<int64_t>(to.size()) * wide);
@@ -120,7 +120,7 @@ struct Task {
         call.add = add;
         call.chain = longest_chain(f, b);
         for (int64_t point = 0; point < f.points(); ++point) {
-            call.a = cells + point * apart(p, cell_tiles * b.per_tile()) * p.width;
+            call.a = elements + point * apart(p, element_tiles * b.per_tile()) * p.width;
             for (int64_t phase = 0; phase < f.phases(); ++phase) {
                 build_runs(b, phase / f.columns.phases(), phase % f.columns.phases(), point, runs);
                 if (add && runs.empty()) continue;
@@ -242,17 +242,18 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
               {range * f.range, least((range + 1) * f.range, p.out)},
               f.rows.starts(row),
               f.columns.starts(column),
-              f.rows.cell_starts(row),
-              f.columns.cell_starts(column)};
+              f.rows.element_starts(row),
+              f.columns.element_starts(column)};
 
-    int64_t per_tile = 0, cells = 0;
+    int64_t per_tile = 0, elements = 0;
     for (const PieceBlock& b : f.blocks) {
         per_tile = most(per_tile, b.per_tile());
         const Tile seen = task.seen(tile, f.pieces[b.pieces.begin]);
-        cells = most(cells, lay_box(p, seen, b.count(), 1, Layout::pixel_major, false).elements);
+        elements = most(elements, lay_box(p, seen, b.count(), 1, Layout::pixel_major, false).elements);
     }
-    char* const memory = static_cast<char*>(arena_take(arena, (cells + p.kernels->slack) * p.width));
-    task.cells = static_cast<char*>(arena_take(arena, f.points() * apart(p, task.cell_tiles * per_tile) * p.width));
+    char* const memory = static_cast<char*>(arena_take(arena, (elements + p.kernels->slack) * p.width));
+    task.elements =
+        static_cast<char*>(arena_take(arena, f.points() * apart(p, task.element_tiles * per_tile) * p.width));
     task.results = static_cast<char*>(arena_take(arena, f.points() * apart(p, task.tiles * task.wide) * p.width));
     for (size_t i = 0; i < f.blocks.size(); ++i) {
         if (i) checkpoint();

@@ -37,9 +37,9 @@ static inline bool is_unsigned(DType t) {
     return t == DType::u8 || t == DType::u16 || t == DType::u32 || t == DType::u64;
 }
 
-// One pooled axis: window j sees the cells j*s - low + t*d, t = 0 … k-1, of which those in 0 … n-1 are real.
+// One pooled axis: window j sees the elements j*s - low + t*d, t = 0 … k-1, of which those in 0 … n-1 are real.
 // Windows without a common stride (the bins of adaptive pooling, transposes) are listed instead: window j sees
-// lengths[j] cells from starts[j] on, d apart; k is the largest length.
+// lengths[j] elements from starts[j] on, d apart; k is the largest length.
 struct Axis {
     int64_t n, o, k, s, d, low, high;
     const int64_t* starts;
@@ -58,14 +58,14 @@ static inline int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b);
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// The cell that tap 0 of window j would see.
-static inline int64_t first_cell(const Axis& a, int64_t j) { return a.starts ? a.starts[j] : j * a.s - a.low; }
+// The element that tap 0 of window j would see.
+static inline int64_t window_start(const Axis& a, int64_t j) { return a.starts ? a.starts[j] : j * a.s - a.low; }
 
 static inline int64_t taps_of(const Axis& a, int64_t j) { return a.lengths ? a.lengths[j] : a.k; }
 
-// The taps of window j that fall on cells from … to-1.
+// The taps of window j that fall on elements from … to-1.
 static inline Span taps_within(const Axis& a, int64_t j, int64_t from, int64_t to) {
-    const int64_t first = first_cell(a, j), k = taps_of(a, j);
+    const int64_t first = window_start(a, j), k = taps_of(a, j);
     if (a.d == 1) {  // without divisions, which cost as much as a small window
         const int64_t begin = most(0, from - first);
         return {begin, most(begin, least(k, to - first))};
@@ -76,14 +76,14 @@ static inline Span taps_within(const Axis& a, int64_t j, int64_t from, int64_t t
 }
 
 static inline Span real_taps(const Axis& a, int64_t j) {
-    return a.lengths ? Span{0, a.lengths[j]} : taps_within(a, j, 0, a.n);  // listed cells are real
+    return a.lengths ? Span{0, a.lengths[j]} : taps_within(a, j, 0, a.n);  // listed elements are real
 }
 static inline Span padded_taps(const Axis& a, int64_t j) {
     return a.starts ? real_taps(a, j) : taps_within(a, j, -a.low, a.n + a.high);
 }
 
-// The cells, clipped to the real ones, that windows j0 … j0+count-1 touch; empty when there is none.
-static inline Span cells_of(const Axis& a, int64_t j0, int64_t count) {
+// The elements, clipped to the real ones, that windows j0 … j0+count-1 touch; empty when there is none.
+static inline Span span_of_windows(const Axis& a, int64_t j0, int64_t count) {
     if (a.starts) {  // in any order
         int64_t low = a.n, high = 0;
         for (int64_t j = j0; j < j0 + count; ++j) {
@@ -93,8 +93,8 @@ static inline Span cells_of(const Axis& a, int64_t j0, int64_t count) {
         }
         return {low, most(low, high)};
     }
-    int64_t begin = first_cell(a, j0);
-    int64_t end = first_cell(a, j0 + count - 1) + (taps_of(a, j0 + count - 1) - 1) * a.d + 1;
+    int64_t begin = window_start(a, j0);
+    int64_t end = window_start(a, j0 + count - 1) + (taps_of(a, j0 + count - 1) - 1) * a.d + 1;
     begin = most(0, begin);
     end = least(a.n, end);
     return {begin, most(begin, end)};
@@ -106,7 +106,7 @@ static inline bool is_identity(const Axis& a) { return a.k == 1 && a.s == 1 && a
 
 enum class Reduce : uint8_t { max, min, sum };
 
-// What happens to a cell between memory and the passes.
+// What happens to an element between memory and the passes.
 enum class Prologue : uint8_t { none, absolute, exponential, power };
 
 // What happens to a window's total between the passes and memory.
@@ -132,9 +132,9 @@ struct Operation {
     Epilogue epilogue;
     Conversion convert;
     bool swap;              // x is of the other byte order
-    bool omit;              // NaN cells are left out
-    bool include_pad;       // padded cells count in an average
-    bool physical_padding;  // padded cells are cells like any other and hold pad_value
+    bool omit;              // NaN elements are left out
+    bool include_pad;       // padded elements count in an average
+    bool physical_padding;  // padded elements are elements like any other and hold pad_value
     bool by_divisor;        // an average divides by `divisor`
     // Max and min of integers are taken of ordered keys: an element, every bit of `key` in it flipped. It makes signed
     // numbers unsigned or the other way round, and a minimum a maximum, so that one reducer serves all four.
@@ -145,7 +145,7 @@ struct Operation {
 // An operation laid on memory and cut into tiles.
 struct PoolSchedule : Operation {
     bool direct;     // x can be read where it lies: the work dtype, aligned, contiguous along the rows
-    bool scatters;   // the other way round: values of y are added to the argmax' cells of x
+    bool scatters;   // the other way round: values of y are added to the argmax' elements of x
     bool planar;     // all other axes lie around the pooled ones in memory
     bool strips;     // a task is a strip of columns (column_strips)
     bool streaming;  // what is written is so much that streaming stores may pay (simd/streaming.inl)
@@ -154,11 +154,11 @@ struct PoolSchedule : Operation {
     int rank;
     Axis axis[kMaxDims];
     int64_t x_stride[kMaxDims], y_stride[kMaxDims];
-    int64_t pad_low[kMaxDims], real_n[kMaxDims];  // with physical padding: where the real cells lie in `axis`
+    int64_t pad_low[kMaxDims], real_n[kMaxDims];  // with physical padding: where the real elements lie in `axis`
     int pass[kMaxDims];                           // the order of the passes, as positions in `axis`
-    int64_t window_cells;
+    int64_t window_elements;
     int64_t weight[kMaxDims];  // of a tap in the window's flat offset
-    int64_t plane[kMaxDims];   // of a cell in the flat index over the pooled axes
+    int64_t plane[kMaxDims];   // of an element in the flat index over the pooled axes
     int64_t tile[kMaxDims], tiles[kMaxDims];
 
     // The innermost axis in memory when it is not pooled: rows of `lanes` independent windows.
@@ -180,22 +180,22 @@ static inline bool is_norm(const PoolSchedule& job) {
 static inline bool is_float(double by) { return static_cast<double>(static_cast<float>(by)) == by; }
 
 // Whether totals of an exact average may be 2^52 or more in size: too large for doubles and their halves.
-static inline bool needs_wide_totals(const Operation& r, int64_t cells) {
+static inline bool needs_wide_totals(const Operation& r, int64_t elements) {
     if (r.convert != Conversion::exact || !is_integer(r.in)) return false;
     const int64_t bits = r.in == DType::boolean ? 1 : 8 * size_of(r.in);
-    return bits > 52 || cells >= int64_t{1} << (52 - bits);
+    return bits > 52 || elements >= int64_t{1} << (52 - bits);
 }
 
-constexpr int64_t kSingleCells = int64_t{1} << 20;
+constexpr int64_t kSingleElements = int64_t{1} << 20;
 
-// Whether smooth maxima and norms are computed in single precision where all cells of a window are moderate
+// Whether smooth maxima and norms are computed in single precision where all elements of a window are moderate
 // (fp32_range.inl).
 static inline bool single_will_do(const PoolSchedule& job) {
     if (job.out == DType::f64 || (job.in != DType::f32 && job.in != DType::f16 && job.in != DType::bf16)) return false;
-    if (job.window_cells > kSingleCells) return false;
+    if (job.window_elements > kSingleElements) return false;
     if (job.prologue == Prologue::power)
         return job.power == 1.0 || job.power == 2.0 || job.power == 3.0 || job.power == 4.0;
-    // A smaller β would lose the cells in the 1 of exp(βx) = 1 + βx + …
+    // A smaller β would lose the elements in the 1 of exp(βx) = 1 + βx + …
     const double size = job.beta < 0 ? -job.beta : job.beta;
     return size >= 0.25 && size <= 1e6;
 }

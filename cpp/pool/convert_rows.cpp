@@ -287,15 +287,15 @@ Wide* take_wide(Arena* arena, int64_t n) {
 
 // The windows of axis q, `before` elements of the axes before it and runs of `run` behind it.
 Wide* add_up(const Axis& a, const PoolTile& b, int q, const Wide* in, int64_t before, int64_t run, Arena* arena) {
-    const int64_t count = b.count[q], cells = b.cells[q];
+    const int64_t count = b.count[q], elements = b.elements[q];
     Wide *out = take_wide(arena, before * count * run), *to = out;
     for (int64_t i = 0; i < before; ++i) {
         for (int64_t j = 0; j < count; ++j, to += run) {
             for (int64_t e = 0; e < run; ++e) to[e] = 0;
             const Span taps = real_taps(a, b.j0[q] + j);
             for (int64_t t = taps.begin; t < taps.end; ++t) {
-                const int64_t cell = first_cell(a, b.j0[q] + j) + t * a.d - b.c0[q];
-                const Wide* from = in + (i * cells + cell) * run;
+                const int64_t element = window_start(a, b.j0[q] + j) + t * a.d - b.c0[q];
+                const Wide* from = in + (i * elements + element) * run;
                 for (int64_t e = 0; e < run; ++e) to[e] += from[e];
             }
         }
@@ -310,10 +310,10 @@ namespace {
 // Totals of integers, whatever they add up to, and their exact averages.
 void wide_average(const PoolSchedule& job, int64_t task, Arena* arena) {
     const PoolTile b = locate(job, task);
-    int64_t cells = b.lanes;
-    for (int q = 0; q < job.rank; ++q) cells *= b.cells[q];
-    Wide *elements = take_wide(arena, cells), *to = elements;
-    for_positions(job.rank, b.cells, [&](const int64_t* at) {
+    int64_t size = b.lanes;
+    for (int q = 0; q < job.rank; ++q) size *= b.elements[q];
+    Wide *elements = take_wide(arena, size), *to = elements;
+    for_positions(job.rank, b.elements, [&](const int64_t* at) {
         const char* from = b.x;
         for (int q = 0; q < job.rank; ++q) from += (b.c0[q] + at[q]) * job.x_stride[q];
         for (int64_t e = 0; e < b.lanes; ++e) *to++ = element(job.in, from + e * job.lane_stride, job.swap);
@@ -322,7 +322,7 @@ void wide_average(const PoolSchedule& job, int64_t task, Arena* arena) {
     int64_t before = 1;
     for (int q = 0; q < job.rank; ++q) {
         int64_t run = b.lanes;
-        for (int p = q + 1; p < job.rank; ++p) run *= b.cells[p];
+        for (int p = q + 1; p < job.rank; ++p) run *= b.elements[p];
         totals = add_up(job.axis[q], b, q, totals, before, run, arena);
         before *= b.count[q];
     }

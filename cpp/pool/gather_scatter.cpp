@@ -14,8 +14,8 @@ namespace {
 
 struct Gathering {
     const PoolSchedule& job;
-    std::vector<int64_t> along;     // bytes from a row's first cell to the first one of each window in it
-    std::vector<int64_t> distance;  // bytes from a window's first cell to each of its cells; small windows only
+    std::vector<int64_t> along;     // bytes from a row's first element to the first one of each window in it
+    std::vector<int64_t> distance;  // bytes from a window's first element to each of its elements; small windows only
 };
 
 int64_t decode(const PoolSchedule& job, int64_t offset) {
@@ -34,7 +34,7 @@ void gather_row(const void* context, int64_t task, Arena*) {
     int64_t y = 0;
     for (int q = (job.lanes > 1 ? job.rank : job.rank - 1) - 1; q >= 0; --q) {
         const int64_t j = task % job.axis[q].o;
-        x += first_cell(job.axis[q], j) * job.x_stride[q];
+        x += window_start(job.axis[q], j) * job.x_stride[q];
         y += j * job.y_stride[q];
         task /= job.axis[q].o;
     }
@@ -66,7 +66,7 @@ Body gatherer(ArgmaxFormat argmax_format) {
     }
 }
 
-// Whether the cells of all pooled axes and lanes are one piece of memory.
+// Whether the elements of all pooled axes and lanes are one piece of memory.
 bool in_one_piece(const PoolSchedule& job) {
     int64_t size = size_of(job.work);
     if (job.lanes > 1) {
@@ -92,11 +92,11 @@ void gather(const PoolProblem& request) {
     g.along.resize(static_cast<size_t>(lanes ? job.lanes : job.axis[last].o));
     for (size_t i = 0; i < g.along.size(); ++i) {
         const auto j = static_cast<int64_t>(i);
-        g.along[i] = lanes ? j * job.lane_stride : first_cell(job.axis[last], j) * job.x_stride[last];
+        g.along[i] = lanes ? j * job.lane_stride : window_start(job.axis[last], j) * job.x_stride[last];
     }
-    if (job.window_cells <= 4096) {
-        g.distance.resize(static_cast<size_t>(job.window_cells));
-        for (int64_t i = 0; i < job.window_cells; ++i) g.distance[static_cast<size_t>(i)] = decode(job, i);
+    if (job.window_elements <= 4096) {
+        g.distance.resize(static_cast<size_t>(job.window_elements));
+        for (int64_t i = 0; i < job.window_elements; ++i) g.distance[static_cast<size_t>(i)] = decode(job, i);
     }
     int64_t rows = batch;
     for (int q = 0; q < (lanes ? job.rank : last); ++q) rows *= job.axis[q].o;
@@ -164,11 +164,11 @@ struct Put {
 
 // Each index is looked at once, where it is used: another thread may be writing to them.
 template <int64_t Width>
-void put_items(char* out, const char* values, const char* index, int64_t n, int64_t cells) {
+void put_items(char* out, const char* values, const char* index, int64_t n, int64_t elements) {
     for (int64_t i = 0; i < n; ++i) {
         int64_t at;
         std::memcpy(&at, index + i * 8, 8);
-        if (at < 0 || at >= cells) {
+        if (at < 0 || at >= elements) {
             if (at == -1) continue;
             throw std::invalid_argument("an index is outside of the result");
         }

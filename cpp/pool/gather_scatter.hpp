@@ -1,4 +1,4 @@
-// Values to and from chosen cells: what follows the argmax of windows, forwards and backwards.
+// Values to and from chosen elements: what follows the argmax of windows, forwards and backwards.
 #pragma once
 
 #include "pool/schedule.hpp"
@@ -6,10 +6,10 @@
 namespace cenote {
 
 // Between an array and the argmax of its windows, which `request.argmax` holds as offsets. The dtype is float32 or
-// float64 on both sides. Forwards: the argmax' cells of x, into y, 0 for a window without one.
+// float64 on both sides. Forwards: the argmax' elements of x, into y, 0 for a window without one.
 void gather(const PoolProblem& request);
 
-// Backwards: x, of so many bytes in one piece, is zeroed and y added to the argmax' cells.
+// Backwards: x, of so many bytes in one piece, is zeroed and y added to the argmax' elements.
 void scatter(const PoolProblem& request, int64_t bytes);
 // The name of the algorithm that it would take (registry.cpp).
 const char* scatter_algorithm(const PoolProblem& request, int64_t bytes);

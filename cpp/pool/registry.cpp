@@ -112,10 +112,10 @@ bool accepts_line_buffer_max(const PoolSchedule& job, const PoolKernels& level) 
     if (a.starts || a.s > 1 || a.k < 2 || a.k > kBufferTaps || fewest * unit * width < level.vector_bytes) return false;
     if (last && (up.starts || up.s > 1 || up.k > kBufferTaps || up.d > kBufferDilation)) return false;
     if (job.argmax) {
-        int64_t cells = 1;  // indices must have room in lanes as wide as the values
-        for (int q = 0; q < job.rank; ++q) cells *= job.axis[q].n + job.axis[q].k * job.axis[q].d;
+        int64_t elements = 1;  // indices must have room in lanes as wide as the values
+        for (int q = 0; q < job.rank; ++q) elements *= job.axis[q].n + job.axis[q].k * job.axis[q].d;
         const bool flat = job.argmax_format == ArgmaxFormat::index;
-        if (!(flat ? width == 8 || cells <= INT32_MAX : job.argmax_format == ArgmaxFormat::offset8 && up.d == 1))
+        if (!(flat ? width == 8 || elements <= INT32_MAX : job.argmax_format == ArgmaxFormat::offset8 && up.d == 1))
             return false;
     }
     // Of floats that tie the first one stays: the order of the axes must be that of the window.
@@ -142,7 +142,7 @@ bool accepts_direct(const PoolSchedule& job, const PoolKernels& level) {
     const int last = job.rank - 1;
     if (job.swap || (lanes ? job.lane_stride : job.x_stride[last]) != size_of(job.in)) return false;
     const int64_t vector_bytes = kind == Kind::norm ? level.norm_vector_bytes : level.vector_bytes;
-    int64_t cells = 1, axes = 0;
+    int64_t elements = 1, axes = 0;
     for (int q = 0; q < job.rank; ++q) {
         const Axis& a = job.axis[q];
         if (job.physical_padding && job.real_n[q] != a.n) return false;
@@ -162,10 +162,10 @@ bool accepts_direct(const PoolSchedule& job, const PoolKernels& level) {
         }
         axes += a.k > 1;
         if (axes > 3 || (summed && a.k > 3)) return false;
-        cells *= a.k;
-        if (cells > kDirectTaps) return false;
+        elements *= a.k;
+        if (elements > kDirectTaps) return false;
     }
-    if (lanes && (job.lane_tile * size_of(job.work) < 64 || cells == 1)) return false;
+    if (lanes && (job.lane_tile * size_of(job.work) < 64 || elements == 1)) return false;
     if (kind != Kind::norm) return true;
     if (job.in != DType::f32 || job.out != DType::f32 || !single_will_do(job)) return false;
     // An exponential for each window that sees an element would be too many.
@@ -180,27 +180,27 @@ bool accepts_direct_uint(const PoolSchedule& job, const PoolKernels& level) {
     const int last = job.rank - 1;
     const int64_t size = size_of(job.in), lanes = job.lanes;
     const bool is_signed = job.in == DType::i8 || job.in == DType::i16;
-    int64_t cells = 1;
+    int64_t elements = 1;
     for (int q = 0; q < job.rank; ++q) {
         const Axis& a = job.axis[q];
         if (a.starts || a.k > a.s) return false;
         // Signed numbers are averaged as unsigned ones, which are 0 elsewhere.
         if (is_signed && job.include_pad && (a.low > 0 || a.high > 0)) return false;
-        cells *= a.k;
-        if (cells > kUintCells / size) return false;
+        elements *= a.k;
+        if (elements > kUintElements / size) return false;
     }
     const Axis& a = job.axis[last];
-    const int64_t off_the_row = cells / a.k;
+    const int64_t off_the_row = elements / a.k;
     if (lanes > 1 && job.lane_tile * size >= level.vector_bytes)  // each window has a row of them
-        return job.lane_stride == size && cells > 1 && cells <= kDirectTaps;
+        return job.lane_stride == size && elements > 1 && elements <= kDirectTaps;
     if (a.d > 1 || a.k != a.s || (a.k & (a.k - 1)) || a.k > 8 || off_the_row > kDirectTaps) return false;
     if (a.o * lanes * size < level.vector_bytes || job.x_stride[last] != lanes * size) return false;
-    if (lanes == 1) return cells > 1;
+    if (lanes == 1) return elements > 1;
     return job.lane_stride == size && (lanes == 3 || lanes == 4) && job.lane_tile == lanes && a.k == 2 &&
            off_the_row == 2 && job.y_stride[last] == lanes && job.out == job.in;
 }
 
-bool accepts_wide(const PoolSchedule& job, const PoolKernels&) { return needs_wide_totals(job, job.window_cells); }
+bool accepts_wide(const PoolSchedule& job, const PoolKernels&) { return needs_wide_totals(job, job.window_elements); }
 
 bool accepts_column_strips(const PoolSchedule& job, const PoolKernels&) { return job.strips; }
 
@@ -275,9 +275,9 @@ bool has_small_kernel(const PoolSchedule& job) { return first_match(job, true).k
 
 Choice choose_backward(const PoolSchedule& job) { return must(first_match(job, false)); }
 
-Choice choose_algorithm(PoolSchedule& job, int64_t& batch, int threads, int64_t cells) {
+Choice choose_algorithm(PoolSchedule& job, int64_t& batch, int threads, int64_t elements) {
     const PoolKernels& level = level_in_use().pool;
-    choose_tasks(job, batch, threads, cells, level.column_strips_max != nullptr);
+    choose_tasks(job, batch, threads, elements, level.column_strips_max != nullptr);
     return must(first_match(job, false));
 }
 

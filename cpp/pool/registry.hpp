@@ -12,7 +12,7 @@ struct Choice {
 
 // Cuts a job into tasks and chooses its kernel. Throws std::runtime_error where no kernel fits, which no caller of
 // run() can bring about.
-Choice choose_algorithm(PoolSchedule& job, int64_t& batch, int threads, int64_t cells);
+Choice choose_algorithm(PoolSchedule& job, int64_t& batch, int threads, int64_t elements);
 
 // The same for a job that is cut into tasks already: the backward passes.
 Choice choose_backward(const PoolSchedule& job);

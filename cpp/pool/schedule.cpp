@@ -13,7 +13,7 @@ namespace cenote {
 
 namespace {
 
-// A maximum does not mind taps that never fall on a real cell: without them, offsets stay small however large
+// A maximum does not mind taps that never fall on a real element: without them, offsets stay small however large
 // the padding is. A sum keeps them, because their number shapes its tree.
 void drop_dead_taps(Axis& a) {
     if (a.starts || a.o == 0 || a.n == 0) return;
@@ -25,10 +25,10 @@ void drop_dead_taps(Axis& a) {
 }
 
 // Offsets in the window travel in lanes as wide as the values: small types with large windows are widened.
-DType wide_enough(DType work, int64_t cells) {
+DType wide_enough(DType work, int64_t elements) {
     const int64_t width = size_of(work);
-    if (width == 8 || cells <= int64_t{1} << (8 * width - (width == 4))) return work;
-    const bool huge = cells > int64_t{1} << 31;
+    if (width == 8 || elements <= int64_t{1} << (8 * width - (width == 4))) return work;
+    const bool huge = elements > int64_t{1} << 31;
     switch (work) {
         case DType::f32: return DType::f64;
         case DType::boolean: return DType::i64;
@@ -61,14 +61,14 @@ void use_ordered_keys(PoolSchedule& job) {
 }
 
 // Sums of small integers fit a small type, exactly, and a vector of it holds more of them.
-DType narrow_enough(DType in, DType work, int64_t cells) {
+DType narrow_enough(DType in, DType work, int64_t elements) {
     if (work != DType::i64 && work != DType::f64) return work;
     switch (in) {
         case DType::boolean:
         case DType::i8:
-        case DType::u8: return cells <= 128 ? DType::i16 : cells <= (1 << 23) ? DType::i32 : work;
+        case DType::u8: return elements <= 128 ? DType::i16 : elements <= (1 << 23) ? DType::i32 : work;
         case DType::i16:
-        case DType::u16: return cells <= (1 << 15) ? DType::i32 : work;
+        case DType::u16: return elements <= (1 << 15) ? DType::i32 : work;
         default: return work;
     }
 }
@@ -115,9 +115,9 @@ bool lay_out(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
         size *= window_axis[dim] < 0 ? r.shape[dim] : r.axis[window_axis[dim]].o;
     }
     if (size == 0) return false;
-    int64_t cells = 1;
-    for (int i = 0; i < r.ndim; ++i) cells *= r.shape[i];
-    job.streaming = pays_to_stream(cells * size_of(job.in), size * size_of(job.out));
+    int64_t elements = 1;
+    for (int i = 0; i < r.ndim; ++i) elements *= r.shape[i];
+    job.streaming = pays_to_stream(elements * size_of(job.in), size * size_of(job.out));
 
     // Trailing axes that are not pooled become lanes, as far as x has them in one piece.
     int dims = r.ndim;
@@ -171,7 +171,7 @@ bool lay_out(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
     }
 
     // A sum goes over the first window axis first, a maximum over the last one first: that finds the first of
-    // equal cells in row-major order.
+    // equal elements in row-major order.
     int64_t weight = 1, plane = 1;
     for (int w = r.rank - 1; w >= 0; --w) {
         const int q = position_of[w];
@@ -182,7 +182,7 @@ bool lay_out(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
         plane *= r.axis[w].n;
     }
 
-    job.window_cells = weight;
+    job.window_elements = weight;
     if (job.argmax) job.work = wide_enough(job.work, weight);
     if (job.reduce != Reduce::sum && is_integer(job.in) && job.prologue == Prologue::none) use_ordered_keys(job);
     if (job.reduce == Reduce::sum && job.prologue == Prologue::none) job.work = narrow_enough(job.in, job.work, weight);
@@ -203,14 +203,14 @@ bool lay_out(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
 
 namespace {
 
-// The cells that all windows together see, at least one per window.
+// The elements that all windows together see, at least one per window.
 int64_t work_of(const PoolSchedule& job, int64_t batch) {
-    int64_t cells = batch * job.lanes;
+    int64_t elements = batch * job.lanes;
     for (int q = 0; q < job.rank; ++q) {
-        cells *= most(job.axis[q].o, least(job.axis[q].n, job.axis[q].o * job.axis[q].k));
-        if (cells > (int64_t{1} << 50)) break;
+        elements *= most(job.axis[q].o, least(job.axis[q].n, job.axis[q].o * job.axis[q].k));
+        if (elements > (int64_t{1} << 50)) break;
     }
-    return cells;
+    return elements;
 }
 
 }  // namespace
@@ -221,13 +221,13 @@ namespace {
 // after it, which is the order of the passes of a tile: the results are the same.
 bool has_two_steps(const PoolProblem& r) {
     if (r.rank < 2 || r.argmax || r.omit || r.physical_padding || r.prologue != Prologue::none) return false;
-    int64_t cells = 1;
+    int64_t elements = 1;
     for (int w = 0; w < r.rank; ++w) {  // with counts that differ an average needs to know all axes
         const Axis& a = r.axis[w];
         if (a.starts || a.low > 0 || (a.o - 1) * a.s + (a.k - 1) * a.d >= a.n) return false;
-        cells *= a.k;
+        elements *= a.k;
     }
-    return !needs_wide_totals(r, cells);
+    return !needs_wide_totals(r, elements);
 }
 
 void run_in_two_steps(const PoolProblem& r) {
@@ -276,9 +276,9 @@ void run(const PoolProblem& r) {
     PoolSchedule& job = planned.first;
     int64_t batch;
     if (!lay_out(r, job, batch)) return;
-    const int64_t cells = work_of(job, batch);
-    const int threads = threads_for(cells);
-    planned.second = choose_algorithm(job, batch, threads, cells).kernel;
+    const int64_t elements = work_of(job, batch);
+    const int threads = threads_for(elements);
+    planned.second = choose_algorithm(job, batch, threads, elements).kernel;
     if (job.tasks < threads && has_two_steps(r)) return run_in_two_steps(r);
     parallel_for(job.tasks, threads, &run_task, &planned);
 }
@@ -287,9 +287,9 @@ const char* algorithm_of(const PoolProblem& r) {
     PoolSchedule job;
     int64_t batch;
     if (!lay_out(r, job, batch)) return "empty";
-    const int64_t cells = work_of(job, batch);
-    const int threads = threads_for(cells);
-    const char* name = choose_algorithm(job, batch, threads, cells).name;
+    const int64_t elements = work_of(job, batch);
+    const int threads = threads_for(elements);
+    const char* name = choose_algorithm(job, batch, threads, elements).name;
     return job.tasks < threads && has_two_steps(r) ? "two_steps" : name;
 }
 

@@ -27,10 +27,10 @@ bool lay_out(const PoolProblem& request, PoolSchedule& job, int64_t& batch);
 const char* algorithm_of(const PoolProblem& request);
 
 // How many threads so much work is worth.
-int threads_for(int64_t cells);
+int threads_for(int64_t elements);
 
 // For tests, which see every tile border and thread at small sizes with small limits.
-void set_limits(int64_t bytes_per_tile, int64_t cells_per_thread, int64_t streaming_bytes_from);
+void set_limits(int64_t bytes_per_tile, int64_t elements_per_thread, int64_t streaming_bytes_from);
 
 // May throw std::bad_alloc. The arguments have been checked.
 void run(const PoolProblem& request);

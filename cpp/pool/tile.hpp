@@ -7,8 +7,8 @@
 namespace cenote {
 
 struct PoolTile {
-    int64_t j0[kMaxDims], count[kMaxDims];  // windows
-    int64_t c0[kMaxDims], cells[kMaxDims];  // the elements that they see
+    int64_t j0[kMaxDims], count[kMaxDims];     // windows
+    int64_t c0[kMaxDims], elements[kMaxDims];  // the elements that they see
     int64_t lanes;
     const char* x;  // element 0 of every axis, first lane
     int64_t y;      // element of the first window
@@ -25,9 +25,9 @@ static inline PoolTile locate(const PoolSchedule& job, int64_t task) {
         b.j0[q] = task % job.tiles[q] * job.tile[q];
         task /= job.tiles[q];
         b.count[q] = least(job.tile[q], job.axis[q].o - b.j0[q]);
-        const Span cells = cells_of(job.axis[q], b.j0[q], b.count[q]);
-        b.c0[q] = cells.begin;
-        b.cells[q] = cells.end - cells.begin;
+        const Span elements = span_of_windows(job.axis[q], b.j0[q], b.count[q]);
+        b.c0[q] = elements.begin;
+        b.elements[q] = elements.end - elements.begin;
         b.y += b.j0[q] * job.y_stride[q];
     }
     for (int i = job.outer - 1; i >= 0; --i) {
@@ -64,17 +64,17 @@ static inline int64_t line_length(const Axis& a, int64_t count) { return (count 
 static inline bool rows_are_lanes(const PoolSchedule& job) { return job.lanes > 1; }
 static inline int row_depth(const PoolSchedule& job) { return rows_are_lanes(job) ? job.rank : job.rank - 1; }
 
-// How the cells of a tile lie in x: rows of n elements, `stride` bytes apart, for each position of the axes before
+// How the elements of a tile lie in x: rows of n elements, `stride` bytes apart, for each position of the axes before
 // `depth`. Lanes that lie behind each other, as the channels of a picture do, are one row.
-struct CellRows {
+struct InputRows {
     int depth;
     int64_t n, stride;
 };
-static inline CellRows cell_rows(const PoolSchedule& job, const PoolTile& b) {
+static inline InputRows input_rows(const PoolSchedule& job, const PoolTile& b) {
     const int last = job.rank - 1;
-    if (!rows_are_lanes(job)) return {last, b.cells[last], job.x_stride[last]};
+    if (!rows_are_lanes(job)) return {last, b.elements[last], job.x_stride[last]};
     if (b.lanes == job.lanes && job.x_stride[last] == job.lanes * job.lane_stride)
-        return {last, b.cells[last] * b.lanes, job.lane_stride};
+        return {last, b.elements[last] * b.lanes, job.lane_stride};
     return {job.rank, b.lanes, job.lane_stride};
 }
 

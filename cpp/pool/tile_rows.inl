@@ -20,10 +20,10 @@ inline void for_rows(int depth, const int64_t* extent, F f) {
 
 // f(from) for each of them, where none is padding.
 template <class F>
-inline void for_cell_rows(const PoolSchedule& job, const PoolTile& b, const CellRows& rows, F f) {
+inline void for_input_rows(const PoolSchedule& job, const PoolTile& b, const InputRows& rows, F f) {
     const char* first = b.x;
     for (int q = 0; q < job.rank; ++q) first += b.c0[q] * job.x_stride[q];
-    for_rows(rows.depth, b.cells, [&](const int64_t* at) {
+    for_rows(rows.depth, b.elements, [&](const int64_t* at) {
         const char* from = first;
         for (int q = 0; q < rows.depth; ++q) from += at[q] * job.x_stride[q];
         f(from);

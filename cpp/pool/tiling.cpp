@@ -9,19 +9,19 @@ namespace cenote {
 
 namespace {
 
-// A tile is worked on while it is in the second-level cache: cells and results of all passes together.
+// A tile is worked on while it is in the second-level cache: elements and results of all passes together.
 constexpr int64_t kTileBytes = 192 * 1024;
 Limit<int64_t> tile_bytes{kTileBytes};
 // Tiles are made smaller than that, down to this part of it, when there are too few of them for the threads.
 constexpr int64_t kSmallestPart = 6;
-// Windows that overlap this far are worth larger tiles, which share fewer cells with each other.
+// Windows that overlap this far are worth larger tiles, which share fewer elements with each other.
 constexpr int64_t kLarge = 9, kLargePart = 3;
 // Small ones that are one apart slide: of a tile a few rows are held, however tall it is, and those that it shares with
 // the next one are read again. Over 64 lanes of 8×112×112, two threads: avg 3×3 1.9 ms, and 1.6 in tiles four times as
 // tall, indices of max 4.3 and 3.5. Norms may need the whole tile in double precision: smooth max 2.9, and 2.4 by
 // twice.
 constexpr int64_t kSlides = 3, kSlidePart = 4, kNormPart = 2;
-// What a strip that is walked down holds of the rows above, and how many times as much as a tile it has of cells.
+// What a strip that is walked down holds of the rows above, and how many times as much as a tile it has of elements.
 // Lanes that it may have, in bytes; strips for each thread, so that none waits for long; how many times as tall as its
 // windows its parts are.
 constexpr int64_t kStripBytes = 320 * 1024, kStripParts = 16, kStripLanes = 64, kStripTasks = 3, kStripTall = 12;
@@ -29,14 +29,14 @@ constexpr int64_t kPage = 8192;
 // Planes up to half of this are taken together: their tile stays in the nearest cache, as one plane would.
 constexpr int64_t kPlanes = 16 * 1024;
 // Below this much work a second thread costs more than it brings.
-Limit<int64_t> grain_cells{32 * 1024};
+Limit<int64_t> grain_elements{32 * 1024};
 // Fewer results may still be in the cache when they are read (max 2×2 of 26 MB to 6 MB: 0.40 ms, and 0.43 with
-// streaming stores), but not those that many cells follow (max 2×2×2 of 67 MB to 8 MB, channels last: 2.1 ms, and 1.9
-// so).
+// streaming stores), but not those that many elements follow (max 2×2×2 of 67 MB to 8 MB, channels last: 2.1 ms,
+// and 1.9 so).
 constexpr int64_t kStreamingBytes = int64_t{16} << 20;
 Limit<int64_t> streaming_bytes{kStreamingBytes};
 
-// How many cells `windows` windows of an axis see.
+// How many elements `windows` windows of an axis see.
 int64_t reach(const Axis& a, int64_t windows) {
     if (a.starts) return least(a.n, a.n * windows / most(a.o, 1) + a.k);
     return least(most(a.n, 1), (windows - 1) * a.s + (a.k - 1) * a.d + 1);
@@ -51,15 +51,15 @@ int64_t tile_size(const PoolSchedule& job) {
     return size;
 }
 
-// How much more work a tile becomes per window when axis q is halved: overlapping windows share cells, and
+// How much more work a tile becomes per window when axis q is halved: overlapping windows share elements, and
 // neighbouring tiles do not share them with each other.
 double cost_of_halving(const PoolSchedule& job, int q) {
     const Axis& a = job.axis[q];
     const int64_t whole = job.tile[q], half = (whole + 1) / 2;
     const double before = static_cast<double>(reach(a, whole)) / static_cast<double>(whole);
     double cost = static_cast<double>(reach(a, half)) / static_cast<double>(half) / before;
-    // Small windows are joined anew for each result: along the first axis a sum only reads the shared cells again, and
-    // a maximum does half of its work again.
+    // Small windows are joined anew for each result: along the first axis a sum only reads the shared elements again,
+    // and a maximum does half of its work again.
     if (q == 0 && a.k < kLarge) cost = 1 + (cost - 1) * (job.reduce == Reduce::sum ? 0.4 : 0.7);
     if (q < job.rank - 1) return cost;
     // Rows of less than a few vectors run at the speed of their tails, and pieces of rows are slow to read and write:
@@ -69,8 +69,8 @@ double cost_of_halving(const PoolSchedule& job, int q) {
     return job.lanes == 1 ? cost + 0.02 : cost;
 }
 
-// Small planes are not worth a task each: the axis that they lie along becomes one whose windows are single cells, and
-// a tile has many of them.
+// Small planes are not worth a task each: the axis that they lie along becomes one whose windows are single elements,
+// and a tile has many of them.
 bool join_planes(PoolSchedule& job, int64_t& batch) {
     if (job.outer == 0 || !job.planar || job.rank == kMaxDims || job.argmax || job.prologue != Prologue::none)
         return false;
@@ -95,7 +95,7 @@ bool join_planes(PoolSchedule& job, int64_t& batch) {
     prepend(job.y_stride, job.outer_y[job.outer]);
     prepend(job.pad_low, int64_t{0});
     prepend(job.real_n, n);
-    prepend(job.weight, job.window_cells);
+    prepend(job.weight, job.window_elements);
     prepend(job.plane, int64_t{0});
     // It has no pass, but a place in the order: that of the window's first axis.
     for (int i = 0; i < job.rank; ++i) ++job.pass[i];
@@ -115,14 +115,15 @@ bool suits_line_buffer(const PoolSchedule& job) {
     return up.k > up.s && up.k <= kSlides && along.s == 1 && along.k > 1 && along.k <= kSlides;
 }
 
-void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t cells, bool joined) {
+void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t elements, bool joined) {
     const int64_t width = size_of(job.work);
     int64_t budget = (joined ? least(tile_bytes, kPlanes) : tile_bytes) / width;
     bool overlaps = false;
     for (int q = 0; q < job.rank; ++q) overlaps |= job.axis[q].k >= kLarge && job.axis[q].k > job.axis[q].s;
-    if (overlaps && job.direct && !job.argmax && !joined) budget *= kLargePart;  // others hold a copy of the cells too
+    if (overlaps && job.direct && !job.argmax && !joined)
+        budget *= kLargePart;  // others hold a copy of the elements too
     if (suits_line_buffer(job) && !joined) budget *= is_norm(job) ? kNormPart : job.direct ? kSlidePart : 1;
-    const bool large = cells >= grain_cells;
+    const bool large = elements >= grain_elements;
     for (;;) {
         for (int q = 0; q < job.rank; ++q) job.tile[q] = most(job.axis[q].o, 1);
         job.lane_tile = job.lanes;
@@ -136,7 +137,7 @@ void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t cells, 
                 best = q;
                 cost = cost_of_halving(job, q);
             }
-            // Where neighbouring windows see mostly the same cells, a tile that is too large is the lesser evil.
+            // Where neighbouring windows see mostly the same elements, a tile that is too large is the lesser evil.
             if (cost > 1.4 && size < 4 * budget) break;
             if (best < 0 && cost > 2) break;
             if (best < 0)
@@ -173,9 +174,9 @@ bool suits_strips(const PoolSchedule& job) {
     return sums || job.out == job.work;
 }
 
-// Strips as wide as the second-level cache allows, because neighbours share k - 1 columns of cells, and as tall as
-// there are tasks enough. False: windows are so large that a strip would share most of its cells.
-bool choose_strips(PoolSchedule& job, int64_t batch, int threads, int64_t cells) {
+// Strips as wide as the second-level cache allows, because neighbours share k - 1 columns of elements, and as tall as
+// there are tasks enough. False: windows are so large that a strip would share most of its elements.
+bool choose_strips(PoolSchedule& job, int64_t batch, int threads, int64_t elements) {
     const Axis &down = job.axis[0], &along = job.axis[1];
     const bool sums = job.reduce == Reduce::sum;
     const bool norms = is_norm(job);
@@ -196,7 +197,7 @@ bool choose_strips(PoolSchedule& job, int64_t batch, int threads, int64_t cells)
     const int64_t strips = batch * job.tiles[1];
     const int64_t tallest = most(1, kStripParts * tile_bytes / (reach(along, job.tile[1]) * job.lanes * width));
     job.tiles[0] = ceil_div(down.o, tallest);
-    if (cells >= grain_cells && threads > 1) {
+    if (elements >= grain_elements && threads > 1) {
         // Parts of a strip share k - 1 rows, which both compute: they are tall, unless threads would have none (max
         // 31×31 of 1024², two threads: six parts 0.34 ms, two 0.30).
         const int64_t few = most(ceil_div(threads, strips), down.o / (kStripTall * (down.k - 1)));
@@ -213,21 +214,21 @@ bool choose_strips(PoolSchedule& job, int64_t batch, int threads, int64_t cells)
 
 }  // namespace
 
-void choose_tasks(PoolSchedule& job, int64_t& batch, int threads, int64_t cells, bool strips) {
+void choose_tasks(PoolSchedule& job, int64_t& batch, int threads, int64_t elements, bool strips) {
     const bool joined = join_planes(job, batch);
-    job.strips = strips && !joined && suits_strips(job) && choose_strips(job, batch, threads, cells);
-    if (!job.strips) choose_tiles(job, batch, threads, cells, joined);
+    job.strips = strips && !joined && suits_strips(job) && choose_strips(job, batch, threads, elements);
+    if (!job.strips) choose_tiles(job, batch, threads, elements, joined);
 }
 
-int threads_for(int64_t cells) { return static_cast<int>(least(num_threads(), most(1, cells / grain_cells))); }
+int threads_for(int64_t elements) { return static_cast<int>(least(num_threads(), most(1, elements / grain_elements))); }
 
 bool pays_to_stream(int64_t read, int64_t written) {
     return written >= streaming_bytes || (written >= streaming_bytes / 4 && read + written >= streaming_bytes * 4);
 }
 
-void set_limits(int64_t bytes_per_tile, int64_t cells_per_thread, int64_t streaming_bytes_from) {
+void set_limits(int64_t bytes_per_tile, int64_t elements_per_thread, int64_t streaming_bytes_from) {
     tile_bytes = bytes_per_tile;
-    grain_cells = cells_per_thread;
+    grain_elements = elements_per_thread;
     streaming_bytes = streaming_bytes_from;
 }
 

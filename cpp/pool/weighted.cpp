@@ -25,15 +25,15 @@ Doubles take_doubles(int64_t n) {
 
 // How many elements it takes to compute a job.
 int64_t work_of(const PoolSchedule& job, int64_t batch) {
-    int64_t cells = batch * job.lanes;
-    for (int q = 0; q < job.rank; ++q) cells *= most(job.axis[q].o, job.axis[q].n);
-    return cells;
+    int64_t elements = batch * job.lanes;
+    for (int q = 0; q < job.rank; ++q) elements *= most(job.axis[q].o, job.axis[q].n);
+    return elements;
 }
 
 int cut(PoolSchedule& job, int64_t batch) {
-    const int64_t cells = work_of(job, batch);
-    const int threads = threads_for(cells);
-    choose_tasks(job, batch, threads, cells, false);
+    const int64_t elements = work_of(job, batch);
+    const int threads = threads_for(elements);
+    choose_tasks(job, batch, threads, elements, false);
     return threads;
 }
 
@@ -106,7 +106,7 @@ void weighted(const WeightedProblem& p) {
     }
     if (!lay_out(r, job.windows, batch)) return;
     int threads = cut(job.windows, batch);
-    job.factors = job.rows->factors_of(p.weights, job.windows.window_cells);
+    job.factors = job.rows->factors_of(p.weights, job.windows.window_elements);
     if (!p.out) return run_stage(job, &weighted_sum_tile, job.windows.tasks, threads);
     int shifted = 0;
     job.shifted = &shifted;

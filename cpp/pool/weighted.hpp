@@ -68,7 +68,7 @@ constexpr int64_t kVectorRoom = 8;  // doubles after the end of a row: vectors a
 // What a SIMD level provides.
 struct WeightedRows {
     const RowKernels* (*sum_rows)(DType work);
-    Factors (*factors_of)(const Weights& weights, int64_t window_cells);
+    Factors (*factors_of)(const Weights& weights, int64_t window_elements);
     void (*load)(DType type, double* to, const char* from, int64_t stride, int64_t n, bool swap);
     void (*store)(DType type, char* to, const double* from, int64_t n);  // rounded once
     // A row of elements to the terms of normalisers and, with t, to weight times t; 0 where the shifted form is needed.

@@ -13,7 +13,7 @@ constexpr int64_t kGatheredRows = 8;      // rows of windows that see one row of
 constexpr int64_t kBufferTaps = 3;        // of a window along an axis, in line_buffer: a tree of up to three is a chain
 constexpr int64_t kNormBufferRows = 16;   // rows that line_buffer_norm holds
 constexpr int64_t kNormBufferReach = 64;  // elements from the first tap of a window to its last, along a row of it
-constexpr int64_t kUintCells = 256;       // bytes of a window's elements in direct_uint: their total fits its lanes
+constexpr int64_t kUintElements = 256;    // bytes of a window's elements in direct_uint: their total fits its lanes
 constexpr int64_t kDirectTaps = 16;       // of a window, but for those along its row, in direct
 
 // The kernels of pooling, by algorithm and by what is computed. Each function gives the kernel for a job's dtypes and

@@ -80,7 +80,7 @@ inline V half_key(V bits, V size) {
     return V(V(size ^ sign) - sign);
 }
 template <class V>
-inline V half_of_key(V key) {  // of both zeros +0.0; of INT16_MIN, which is no cell, -0.0
+inline V half_of_key(V key) {  // of both zeros +0.0; of INT16_MIN, which is no element, -0.0
     using W = typename Beside<V, uint16_t>::type;
     const V sign = V(key >> 15);
     return V(V((W)(key ^ sign) - (W)sign) | V(key & INT16_MIN));
@@ -260,9 +260,9 @@ inline void store_row_of(char* out, const T* in, int64_t n) {
             } else if constexpr (__is_same(S, Brain)) {
                 value = to_brain(static_cast<float>(in[i]));
             } else if constexpr (__is_same(S, Bool)) {
-                value = {static_cast<uint8_t>(in[i] > 0)};  // the maximum of no cell is the least number, not false
+                value = {static_cast<uint8_t>(in[i] > 0)};  // the maximum of no element is the least number, not false
             } else if constexpr (sizeof(T) > sizeof(S) && !Limits<T>::has_nan) {
-                // Only the maximum or minimum of no cell is out of range: it becomes that of the narrow type.
+                // Only the maximum or minimum of no element is out of range: it becomes that of the narrow type.
                 const T low = static_cast<T>(Limits<S>::low), high = static_cast<T>(Limits<S>::high);
                 value = static_cast<S>(in[i] < low ? low : in[i] > high ? high : in[i]);
             } else {

@@ -40,10 +40,11 @@ inline V as_number(W w) {
     }
 }
 
-// A total that leaves NaN out, of `cells` cells: divided by them and `padded` others, or by a number. Of no cells: NaN.
+// A total that leaves NaN out, of `elements` elements: divided by them and `padded` others, or by a number. Of no
+// elements: NaN.
 template <class T, class V, class W>
-inline V divide_valid(V total, W cells, bool by_count, T padded, const Division<T>& number) {
-    const V valid = as_number<V>(cells);
+inline V divide_valid(V total, W elements, bool by_count, T padded, const Division<T>& number) {
+    const V valid = as_number<V>(elements);
     const V result = by_count ? V(total / (valid + padded)) : V(number(total));
     return quiet<T>(valid > T{0} ? result : splat<V>(Limits<T>::nan));
 }

@@ -1,12 +1,12 @@
 // What a pass holds per window and how two of them join.
 //
-// A cell has one or two planes (v and w) and says: what a number that comes from memory is as a cell (`fresh`: there
-// is no second plane before the first pass), what tap t of a window makes of it, how an earlier and a later one
-// combine, and what stands for no cell at all: `empty`, or before the first pass the number `absent`. `combine` must
-// be associative for the cells that are not summed; it need not be commutative, and is always called with the
-// earlier cell first.
+// An element has one or two planes (v and w) and says: what a number that comes from memory is as an element (`fresh`:
+// there is no second plane before the first pass), what tap t of a window makes of it, how an earlier and a later one
+// combine, and what stands for no element at all: `empty`, or before the first pass the number `absent`. `combine` must
+// be associative for the elements that are not summed; it need not be commutative, and is always called with the
+// earlier element first.
 
-// Where cells lie. With one plane it is one pointer: two of them would travel through memory, where reading them
+// Where elements lie. With one plane it is one pointer: two of them would travel through memory, where reading them
 // together right after they were written apart costs more than a short row.
 template <class T, class U, bool Two>
 struct Row {
@@ -31,7 +31,7 @@ template <class C, class V>
 using RegOf = typename C::template Reg<V>;
 
 template <class C, class V>
-inline RegOf<C, V> load_cell(Source<C> row, int64_t i) {
+inline RegOf<C, V> load_element(Source<C> row, int64_t i) {
     if constexpr (C::two_planes) {
         using W = typename Beside<V, typename C::U>::type;
         if (row.w) return {load<V>(row.v + i), load<W>(row.w + i)};
@@ -39,12 +39,12 @@ inline RegOf<C, V> load_cell(Source<C> row, int64_t i) {
     return C::fresh(load<V>(row.v + i));
 }
 template <class C, class V>
-inline void store_cell(Target<C> row, int64_t i, RegOf<C, V> r) {
+inline void store_element(Target<C> row, int64_t i, RegOf<C, V> r) {
     store(row.v + i, r.v);
     if constexpr (C::two_planes) store(row.w + i, r.w);
 }
 
-// Cells for which it is all one which tap they are.
+// Elements for which it is all one which tap they are.
 struct Placeless {
     template <class R>
     static R tap(R r, int64_t) {
@@ -64,14 +64,14 @@ struct OneNumber : Placeless {
     }
 };
 
-// The largest or smallest cell. The first of equal cells stays, with its own bits: of -0.0 and +0.0 too.
+// The largest or smallest element. The first of equal elements stays, with its own bits: of -0.0 and +0.0 too.
 template <class T_, bool Largest, bool Omit>
 struct MaxReducer : OneNumber {
     using T = T_;
     using U = T_;
     static constexpr bool two_planes = false, summed = false, omit = Omit;
 
-    // x if the cell a stays before the later cell b, otherwise y.
+    // x if the element a stays before the later element b, otherwise y.
     template <class V, class X>
     static X choose(V a, V b, X x, X y) {
         if constexpr (!Limits<T>::has_nan) {
@@ -102,7 +102,7 @@ struct MaxReducer : OneNumber {
             return {b.v < a.v ? b.v : a.v};
         }
     }
-    // What is written: where all cells are left out, the NaN that stands for none, and not one of theirs.
+    // What is written: where all elements are left out, the NaN that stands for none, and not one of theirs.
     template <class V>
     static V result(V v) {
         if constexpr (Omit)
@@ -121,7 +121,7 @@ struct MaxReducer : OneNumber {
 };
 
 // The same with the winner's offset in the window carried along in lanes of the same width. Padding that is laid out
-// as cells ties with real cells of the same value; whoever reads the offsets puts that right (argmax_tile).
+// as elements ties with real elements of the same value; whoever reads the offsets puts that right (argmax_tile).
 template <class T_, bool Largest, bool Omit>
 struct ArgMaxReducer {
     using T = T_;
@@ -156,8 +156,8 @@ struct ArgMaxReducer {
     }
 };
 
-// Lanes beyond the cells of a row hold anything, and their sums are not read: whole numbers are added modulo 2^n, which
-// signed ones may not be.
+// Lanes beyond the elements of a row hold anything, and their sums are not read: whole numbers are added modulo 2^n,
+// which signed ones may not be.
 template <class T, class V>
 CENOTE_INLINE inline V plus(V a, V b) {
     if constexpr (Limits<T>::has_nan) {
@@ -185,7 +185,7 @@ struct Sum : OneNumber {
     }
 };
 
-// A sum that leaves NaN out, and how many cells are in it.
+// A sum that leaves NaN out, and how many elements are in it.
 template <class T_>
 struct SumValid : Placeless {
     using T = T_;
@@ -244,13 +244,13 @@ struct WideSum : Placeless {
     }
 };
 
-// Whether a cell holds the extreme of its cells too, and whether its second plane is a mere flag.
+// Whether an element holds the extreme of its elements too, and whether its second plane is a mere flag.
 template <class C>
 constexpr bool has_top = requires(typename C::template Reg<typename C::T> r) { r.top; };
 template <class C>
 constexpr bool is_flagged = requires { C::flagged; };
 
-// Whether cells know which tap they are.
+// Whether elements know which tap they are.
 template <class C>
 constexpr bool is_placed = false;
 template <class T, bool Largest, bool Omit>

@@ -1,8 +1,8 @@
 // Convolutions in which each lane is a channel of its own: nothing is broadcast, both operands are vectors.
 
-constexpr int kLaneRows = 4;         // of results at a time
-constexpr int64_t kFilterRows = 6;   // of y at a time
-constexpr int64_t kFilterCells = 6;  // pixels of all of these rows
+constexpr int kLaneRows = 4;            // of results at a time
+constexpr int64_t kFilterRows = 6;      // of y at a time
+constexpr int64_t kFilterElements = 6;  // pixels of all of these rows
 
 // Elements of 8 cache lines.
 template <class T>
@@ -38,7 +38,7 @@ inline bool suits_line_buffer(const Run* runs, int64_t count, int64_t x_step) {
     return true;
 }
 
-// Then each cell is read once for K taps.
+// Then each element is read once for K taps.
 template <class T, class V, int K, int P>
 inline void sliding_block(const LanesCall& c, int64_t pixel, int64_t lane) {
     V sum[P];
@@ -54,10 +54,10 @@ inline void sliding_block(const LanesCall& c, int64_t pixel, int64_t lane) {
         const T* a = x + c.runs[i].a;
 #pragma GCC unroll 16
         for (int column = 0; column < P + K - 1; ++column, a += x_step) {
-            const V cell = load<V>(a);
+            const V element = load<V>(a);
 #pragma GCC unroll 8
             for (int k = 0; k < K; ++k)
-                if (column - k >= 0 && column - k < P) sum[column - k] += cell * right[k];
+                if (column - k >= 0 && column - k < P) sum[column - k] += element * right[k];
         }
     }
     for (int p = 0; p < P; ++p, out += c.out_step) store(out, sum[p]);
@@ -232,7 +232,7 @@ inline void lanes_filter_some(const LanesFilterCall& c, int64_t run, int64_t run
     }
 }
 
-// R rows of K taps next to each other: each cell of x is read once for K taps, with the last K values of y at hand.
+// R rows of K taps next to each other: each element of x is read once for K taps, with the last K values of y at hand.
 template <class T, class V, int R, int K>
 inline void sliding_filter_block(const LanesFilterCall& c, int64_t run, int64_t lane, int64_t from, int64_t to) {
     V sum[R][K];
@@ -247,9 +247,9 @@ inline void sliding_filter_block(const LanesFilterCall& c, int64_t run, int64_t 
     int64_t at = 0;
     const auto column = [&](int low, int high) {
         for (int r = 0; r < R; ++r) {
-            const V cell = load<V>(x[r] + at);
+            const V element = load<V>(x[r] + at);
             for (int k = 0; k < K; ++k)
-                if (k >= low && k < high) sum[r][k] += cell * past[k];
+                if (k >= low && k < high) sum[r][k] += element * past[k];
         }
         at += c.x_step;
     };
@@ -306,7 +306,7 @@ void lanes_filter(const LanesFilterCall& all) {
         c.x = static_cast<const T*>(all.x) + row * c.x_row;
         c.y = static_cast<const T*>(all.y) + row * c.y_row;
         row = row_end;
-        const int64_t piece = c.rows == 1 ? 14 : (kFilterCells + c.rows - 1) / c.rows,
+        const int64_t piece = c.rows == 1 ? 14 : (kFilterElements + c.rows - 1) / c.rows,
                       pieces = (c.pixels + piece - 1) / piece;
         for (int64_t k = 0; k < pieces; ++k) {
             const int64_t from = c.pixels * k / pieces, to = c.pixels * (k + 1) / pieces;

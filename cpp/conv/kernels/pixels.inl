@@ -1,4 +1,4 @@
-// Matrix products whose lanes are pixels, and single channels whose rows share their cells.
+// Matrix products whose lanes are pixels, and single channels whose rows share their elements.
 
 // The first `n` lanes of a vector.
 template <class T>
@@ -174,13 +174,13 @@ CENOTE_ONCE void pixel_rows_block(const PixelsCall& c, int64_t row, int64_t lane
     for (int i = 0; i < R + K - 1; ++i, x += x_row) {
 #pragma GCC unroll 8
         for (int t = 0; t < K; ++t) {
-            V cell[N];
-            for (int n = 0; n < N; ++n) cell[n] = load<V>(x + t + n * L);
+            V element[N];
+            for (int n = 0; n < N; ++n) element[n] = load<V>(x + t + n * L);
 #pragma GCC unroll 8
             for (int r = 0; r < R; ++r) {
                 if (i - r < 0 || i - r >= K) continue;
                 const V left = splat<V>(w[i - r][t]);
-                for (int n = 0; n < N; ++n) sum[r][n] += left * cell[n];
+                for (int n = 0; n < N; ++n) sum[r][n] += left * element[n];
             }
         }
     }
@@ -194,7 +194,7 @@ CENOTE_ONCE void pixel_rows_block(const PixelsCall& c, int64_t row, int64_t lane
         }
 }
 
-// 3 × 3 taps, which stay in registers, and R rows of results: each cell is read once for all of them.
+// 3 × 3 taps, which stay in registers, and R rows of results: each element is read once for all of them.
 template <class T, int R>
 CENOTE_ONCE void three_rows_block(const PixelsCall& c, int64_t row, int64_t x_row) {
     using V = Wide<T>;
@@ -220,10 +220,10 @@ CENOTE_ONCE void three_rows_block(const PixelsCall& c, int64_t row, int64_t x_ro
         for (int i = 0; i < R + 2; ++i, x += x_row) {
 #pragma GCC unroll 3
             for (int t = 0; t < 3; ++t) {
-                const V cell = load<V>(x + t);
+                const V element = load<V>(x + t);
 #pragma GCC unroll 8
                 for (int r = 0; r < R; ++r)
-                    if (i - r >= 0 && i - r < 3) sum[r] += w[3 * (i - r) + t] * cell;
+                    if (i - r >= 0 && i - r < 3) sum[r] += w[3 * (i - r) + t] * element;
             }
         }
 #pragma GCC unroll 8
@@ -259,7 +259,7 @@ inline int64_t rows_of_taps(const PixelsCall& c, int64_t row) {
     return end - row;
 }
 
-// Rows that share their cells, for all lanes: how many have been made.
+// Rows that share their elements, for all lanes: how many have been made.
 template <class T>
 inline int64_t pixel_rows(const PixelsCall& c, int64_t row) {
     constexpr int L = kLanes<T>, N = 3;

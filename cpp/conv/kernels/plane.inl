@@ -227,9 +227,9 @@ void store_plane(const PlaneCall& c) {
     store_plane_of<T, T>(c);
 }
 
-// Vectors that overlap at the end: a few cells do not deserve the call of a function.
+// Vectors that overlap at the end: a few elements do not deserve the call of a function.
 template <class T>
-inline void copy_cells(T* out, const T* in, int64_t n) {
+inline void copy_elements(T* out, const T* in, int64_t n) {
     using V = typename Lane<T, kVectorBytes>::V;
     constexpr int L = kVectorBytes / static_cast<int>(sizeof(T));
     int64_t i = 0;
@@ -258,7 +258,7 @@ void border(const BorderCall& c) {
             for (int64_t byte = 0; byte < (right - left) * static_cast<int64_t>(sizeof(T)); byte += 64)
                 __builtin_prefetch(from + c.s_channel + byte, 0, 2);
             clear(row, left);
-            copy_cells(row + left, reinterpret_cast<const T*>(from), right - left);
+            copy_elements(row + left, reinterpret_cast<const T*>(from), right - left);
             clear(row + right, c.columns - right);
             from += c.s_row;
         }

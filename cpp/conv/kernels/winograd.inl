@@ -1,7 +1,7 @@
 // Winograd's F(2×2, 3×3) and F(3×3, 2×2): 16 products for 4 results of 9 taps, or for 9 of 4; along one axis F(2, 3)
 // and F(3, 2), 4 products for 2 results of 3 taps or for 3 of 2. All lanes are channels.
 
-// The points of one row of cells, after the rows of its tile have been joined.
+// The points of one row of elements, after the rows of its tile have been joined.
 template <class V, class T>
 CENOTE_INLINE inline void row_points(const V* d, T* points, int64_t point) {
     store(points, d[0] - d[2]);
@@ -10,8 +10,8 @@ CENOTE_INLINE inline void row_points(const V* d, T* points, int64_t point) {
     store(points + 3 * point, d[1] - d[3]);
 }
 
-// One tile of 4 × 4 cells to 16 points: Bᵀ d B. Row by row of points: all of a tile are more than there are registers.
-// Of one row of 4 cells: d B.
+// One tile of 4 × 4 elements to 16 points: Bᵀ d B. Row by row of points: all of a tile are more than there are
+// registers. Of one row of 4 elements: d B.
 template <class V, bool Line, class T>
 CENOTE_INLINE inline void tile_points(const T* x0, int64_t down, int64_t right, T* points, int64_t point) {
     V a[4];
@@ -40,8 +40,8 @@ CENOTE_INLINE inline void tile_points(const T* x0, int64_t down, int64_t right, 
 }
 
 template <bool Line, class T>
-inline void all_cells(const WinogradCells& all) {
-    const WinogradCells c = all;
+inline void all_elements(const WinogradElements& all) {
+    const WinogradElements c = all;
     const T* x = static_cast<const T*>(c.x);
     T* points = static_cast<T*>(c.points);
     for (int64_t tile = 0; tile < c.tiles; ++tile, x += c.next, points += c.next_points) {
@@ -52,8 +52,8 @@ inline void all_cells(const WinogradCells& all) {
     }
 }
 template <class T>
-void winograd_cells(const WinogradCells& c) {
-    c.line ? all_cells<true, T>(c) : all_cells<false, T>(c);
+void winograd_elements(const WinogradElements& c) {
+    c.line ? all_elements<true, T>(c) : all_elements<false, T>(c);
 }
 
 // Taps along one axis to 4 points.

@@ -48,7 +48,7 @@ template <class T>
 constexpr ConvKernels float_kernels_of() {
     ConvKernels all = kernels_of<T>();
 #if CENOTE_VECTOR_BYTES > 16 || defined(__aarch64__)
-    all.winograd_cells = &winograd_cells<T>;
+    all.winograd_elements = &winograd_elements<T>;
     all.winograd_filter = &winograd_filter<T>;
     all.winograd_results = &winograd_results<T>;
 #endif

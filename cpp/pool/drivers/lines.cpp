@@ -100,7 +100,7 @@ void windows_one_by_one(const Line& p, Elements in, Elements out, int64_t from, 
         const int64_t taps = taps_of(a, p.j0 + j);
         const Span real = all_real ? Span{0, taps} : real_taps(a, p.j0 + j);
         const int64_t count = real.end - real.begin;
-        set_rows(p, p.ahead(in, (first_cell(a, p.j0 + j) - p.c0 + real.begin * a.d) * p.in_stride), count,
+        set_rows(p, p.ahead(in, (window_start(a, p.j0 + j) - p.c0 + real.begin * a.d) * p.in_stride), count,
                  a.d * p.in_stride);
         const Elements result = p.ahead(out, j * p.out_stride);
         if (p.run == 1)
@@ -117,9 +117,9 @@ void windows_one_by_one(const Line& p, Elements in, Elements out, int64_t from, 
 // ---------------------------------------------------------------------------------- the line, padding included
 
 Margins margins(const LinePass& p) {
-    const int64_t length = line_length(*p.axis, p.count), first = first_cell(*p.axis, p.j0) - p.c0;
+    const int64_t length = line_length(*p.axis, p.count), first = window_start(*p.axis, p.j0) - p.c0;
     const int64_t before = least(most(0, -first), length), from = most(0, first);
-    const int64_t middle = most(0, least(p.cells - from, length - before));
+    const int64_t middle = most(0, least(p.elements - from, length - before));
     return {before, from, middle, length - before - middle};
 }
 
@@ -245,21 +245,21 @@ void windows_by_log_step(const Line& p, Elements in, Elements out, int64_t run, 
 // ------------------------------------------------------------------------------------------- pairwise reduction
 
 // k elements to one, by pairs of neighbours again and again. a and b are working memory for k/2 + 1 elements.
-static void pairwise(const Line& p, Elements out, Elements cells, int64_t k, int64_t weight, int64_t offset, Elements a,
-                     Elements b) {
+static void pairwise(const Line& p, Elements out, Elements elements, int64_t k, int64_t weight, int64_t offset,
+                     Elements a, Elements b) {
     const RowKernels& op = *p.op;
     for (; k > 8; weight *= 2) {
         const int64_t pairs = k / 2;
-        op.stride_2[0](a, cells, pairs, weight);
-        if (k & 1) op.copy(p.ahead(a, pairs), p.ahead(cells, k - 1), 1);
-        cells = a;
+        op.stride_2[0](a, elements, pairs, weight);
+        if (k & 1) op.copy(p.ahead(a, pairs), p.ahead(elements, k - 1), 1);
+        elements = a;
         std::swap(a, b);
         k = pairs + (k & 1);
     }
     Elements rows[8];
     char* lone[8];
     for (int64_t t = 0; t < k; ++t) {
-        rows[t] = p.ahead(cells, t);
+        rows[t] = p.ahead(elements, t);
         lone[t] = rows[t].v;
     }
     op.reduce_one(out, op.two_planes ? static_cast<const void*>(rows) : lone, 0, k, k, weight, offset);
@@ -269,16 +269,16 @@ void windows_pairwise(const Line& p, Elements in, Elements out, bool together, E
     const RowKernels& op = *p.op;
     const Axis& axis = *p.axis;
     if (together) {  // windows side by side are halved together while k is even
-        Elements cells = p.ahead(in, first_cell(axis, p.j0) - p.c0);
+        Elements elements = p.ahead(in, window_start(axis, p.j0) - p.c0);
         int64_t k = axis.k, weight = p.weight;
         for (; k % 2 == 0; k /= 2, weight *= 2) {
-            if (k == 2 && p.out_stride == 1) return op.stride_2[0](out, cells, p.count, weight);
-            op.stride_2[0](a, cells, p.count * (k / 2), weight);
-            cells = a;
+            if (k == 2 && p.out_stride == 1) return op.stride_2[0](out, elements, p.count, weight);
+            op.stride_2[0](a, elements, p.count * (k / 2), weight);
+            elements = a;
             std::swap(a, b);
         }
         for (int64_t j = 0; j < p.count; ++j)
-            pairwise(p, p.ahead(out, j * p.out_stride), p.ahead(cells, j * k), k, weight, 0, a, b);
+            pairwise(p, p.ahead(out, j * p.out_stride), p.ahead(elements, j * k), k, weight, 0, a, b);
         return;
     }
     for (int64_t j = 0; j < p.count; ++j) {
@@ -288,15 +288,16 @@ void windows_pairwise(const Line& p, Elements in, Elements out, bool together, E
             windows_one_by_one(p, in, out, j, j + 1);
             continue;
         }
-        const Elements cells = p.ahead(in, first_cell(axis, p.j0 + j) + real.begin - p.c0);
+        const Elements elements = p.ahead(in, window_start(axis, p.j0 + j) + real.begin - p.c0);
         const Elements result = p.ahead(out, j * p.out_stride);
         if (k <= kBlock) {
-            pairwise(p, result, cells, k, p.weight, offset, a, b);
+            pairwise(p, result, elements, k, p.weight, offset, a, b);
             continue;
         }
         const int64_t blocks = ceil_div(k, kBlock);
         for (int64_t i = 0; i < blocks; ++i)
-            pairwise(p, p.ahead(tops, i), p.ahead(cells, i * kBlock), least(kBlock, k - i * kBlock), p.weight, 0, a, b);
+            pairwise(p, p.ahead(tops, i), p.ahead(elements, i * kBlock), least(kBlock, k - i * kBlock), p.weight, 0, a,
+                     b);
         // Blocks of blocks: two levels are enough for 2^26 elements, and beyond that the working memory is small next
         // to x.
         pairwise(p, result, tops, blocks, p.weight * kBlock, offset, p.ahead(tops, blocks), p.ahead(tops, 2 * blocks));
@@ -323,7 +324,7 @@ int64_t pixel_room(const Line& p) {
     return last > 0 ? line_length(*p.axis, last) * p.run + kPixelBytes / p.op->width : 0;
 }
 
-void windows_of_pixels(const Line& p, Elements in, Elements out, Elements cells, Elements results) {
+void windows_of_pixels(const Line& p, Elements in, Elements out, Elements elements, Elements results) {
     const RowKernels& op = *p.op;
     const Axis& a = *p.axis;
     const int64_t count = p.whole.end - p.whole.begin, step = a.s * p.run, apart = a.d * p.run, width = op.width;
@@ -331,14 +332,14 @@ void windows_of_pixels(const Line& p, Elements in, Elements out, Elements cells,
     if (count > 0) {
         const auto reduce = op.pixels[a.k == 2 ? 0 : a.k == 3 ? 1 : 2];
         const int64_t last = last_windows(p), others = count - last;
-        const Elements from = p.ahead(in, (first_cell(a, p.j0 + p.whole.begin) - p.c0) * p.run);
+        const Elements from = p.ahead(in, (window_start(a, p.j0 + p.whole.begin) - p.c0) * p.run);
         const Elements to = p.ahead(out, p.whole.begin * p.run);
         reduce(to, from, others, step, apart, a.k, p.run, p.weight);
         if (last) {
             const int64_t n = line_length(a, last) * p.run * width;
-            copy_bytes(cells.v, from.v + others * step * width, n);
-            if (from.w) copy_bytes(cells.w, from.w + others * step * width, n);
-            reduce(results, {cells.v, from.w ? cells.w : nullptr}, last, step, apart, a.k, p.run, p.weight);
+            copy_bytes(elements.v, from.v + others * step * width, n);
+            if (from.w) copy_bytes(elements.w, from.w + others * step * width, n);
+            reduce(results, {elements.v, from.w ? elements.w : nullptr}, last, step, apart, a.k, p.run, p.weight);
             const Elements end = p.ahead(to, others * p.run);
             copy_bytes(end.v, results.v, last * p.run * width);
             if (end.w) copy_bytes(end.w, results.w, last * p.run * width);

@@ -65,7 +65,7 @@ void windows_pairwise(const Line& p, Elements in, Elements out, bool together, E
 // Windows with a stride over pixels of a few elements each.
 bool pixels_pay(const Line& p);
 int64_t pixel_room(const Line& p);
-void windows_of_pixels(const Line& p, Elements in, Elements out, Elements cells, Elements results);
+void windows_of_pixels(const Line& p, Elements in, Elements out, Elements elements, Elements results);
 
 // Transposes of windows with a stride: elements a stride apart see as many outputs each, and are one long row.
 Span whole_transposed(const Axis& a, int64_t j0, int64_t count);

@@ -168,15 +168,15 @@ void run_line(const Line& p, const PassPlan& plan, Elements in, Elements out) {
         case Method::one_by_one: return windows_one_by_one(p, in, out, 0, p.count);
         case Method::in_a_row: {
             if (plan.cut_apart) {
-                const int64_t first = first_cell(a, p.j0 + p.whole.begin) - p.c0;
+                const int64_t first = window_start(a, p.j0 + p.whole.begin) - p.c0;
                 windows_one_by_one(p, in, out, 0, p.whole.begin);
                 windows_in_a_row(p, p.ahead(in, first * p.run), p.ahead(out, p.whole.begin * p.run),
                                  p.whole.end - p.whole.begin, nullptr, {});
                 return windows_one_by_one(p, in, out, p.whole.end, p.count);
             }
             if (plan.copied) copy_line(op, plan.line, in, plan.at, p.in_stride, p.run);
-            const Elements cells = plan.copied ? plan.line : p.ahead(in, plan.at.from * p.run);
-            return windows_in_a_row(p, cells, out, p.count, plan.phases, plan.spare);
+            const Elements elements = plan.copied ? plan.line : p.ahead(in, plan.at.from * p.run);
+            return windows_in_a_row(p, elements, out, p.count, plan.phases, plan.spare);
         }
         case Method::pixels: return windows_of_pixels(p, in, out, plan.line, plan.sums);
         case Method::log_step:
@@ -189,8 +189,8 @@ void run_line(const Line& p, const PassPlan& plan, Elements in, Elements out) {
                     fill_padding(op, p.ahead(plan.line, end * run), plan.at.after * run);
                 }
                 if (plan.copied) copy_line(op, plan.line, p.ahead(in, i), plan.at, p.in_stride, run);
-                const Elements cells = plan.copied ? plan.line : p.ahead(in, plan.at.from * p.run);
-                windows_by_log_step(p, cells, p.ahead(out, i), run, plan.sums, plan.spare);
+                const Elements elements = plan.copied ? plan.line : p.ahead(in, plan.at.from * p.run);
+                windows_by_log_step(p, elements, p.ahead(out, i), run, plan.sums, plan.spare);
             }
             return;
         case Method::van_herk: return op.van_herk(p, in.v, out.v, plan.line.v, plan.sums.v);
@@ -227,7 +227,7 @@ void run_pass(const RowKernels& op, const Axis& a, int q, int rank, const int64_
         longer.n *= more;
         longer.o *= more;
         p.count *= more;
-        p.cells *= more;
+        p.elements *= more;
     }
     if (before < q) {
         p.axis = &longer;
@@ -296,7 +296,7 @@ View run_passes(const RowKernels& op, const PoolSchedule& job, const PoolTile& t
     int64_t extent[kMaxDims];
     int passes = 0;
     for (int q = 0; q < job.rank; ++q) {
-        extent[q] = tile.cells[q];
+        extent[q] = tile.elements[q];
         passes += !is_identity(job.axis[q]);
     }
     View buffers[2];  // a view has room for 64 strides: none is copied but the last

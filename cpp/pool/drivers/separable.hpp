@@ -26,12 +26,12 @@ struct Parts {
     int64_t apart, weight;
 };
 
-// One pass along the lines of a tile. A line is `cells` runs of `run` contiguous elements.
+// One pass along the lines of a tile. A line is `elements` runs of `run` contiguous elements.
 struct LinePass {
     const Axis* axis;
-    int64_t j0, count;  // the windows of this tile
-    int64_t c0, cells;  // its elements that are not padding
-    Span whole;         // the windows, counted from j0, all of whose taps are real
+    int64_t j0, count;     // the windows of this tile
+    int64_t c0, elements;  // its elements that are not padding
+    Span whole;            // the windows, counted from j0, all of whose taps are real
     int64_t run, in_stride, out_stride;
     int64_t weight;  // of a tap in the flat offset that an argmax carries
 };

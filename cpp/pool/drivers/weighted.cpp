@@ -23,8 +23,8 @@ struct TileSource {
 
 double* load_tile(const WeightedJob& job, const PoolTile& b, TileSource source, int64_t size, Arena* arena) {
     double *out = take_row(arena, size), *to = out;
-    const CellRows rows = cell_rows(job.windows, b);
-    for_cell_rows(job.windows, b, rows, [&](const char* x) {
+    const InputRows rows = input_rows(job.windows, b);
+    for_input_rows(job.windows, b, rows, [&](const char* x) {
         job.rows->load(source.type, to, source.beside(job.windows, x), size_of(source.type), rows.n, false);
         to += rows.n;
     });
@@ -53,14 +53,14 @@ View sum_over(const WeightedJob& job, const WindowTile& tile, double* v, Arena* 
 void sum_windows(const WeightedJob& job, int64_t task, bool with_t, WindowTile& tile, Arena* arena) {
     const PoolSchedule& windows = job.windows;
     const PoolTile& b = tile.b = locate(windows, task);
-    tile.size = contiguous(windows.rank, b.cells, b.lanes, tile.stride);
+    tile.size = contiguous(windows.rank, b.elements, b.lanes, tile.stride);
     tile.x = {windows.in, windows.x};
     tile.t = {job.t_type, job.t};
     double *terms = take_row(arena, tile.size), *sums = with_t ? take_row(arena, tile.size) : nullptr;
-    const CellRows rows = cell_rows(windows, b);
+    const InputRows rows = input_rows(windows, b);
     tile.some_shifted = false;
     int64_t done = 0;
-    for_cell_rows(windows, b, rows, [&](const char* x) {
+    for_input_rows(windows, b, rows, [&](const char* x) {
         const char* t = with_t ? tile.t.beside(windows, x) : nullptr;
         tile.some_shifted |= !job.rows->terms(job.factors, windows.in, x, job.t_type, t, terms + done,
                                               with_t ? sums + done : nullptr, rows.n);
@@ -148,9 +148,9 @@ void for_window_rows(const WeightedJob& job, const WindowTile& tile, Arena* aren
 // Whether a tile of elements sees a window that takes the shifted form.
 bool sees_shifted(const WeightedJob& job, const PoolTile& b) {
     const PoolSchedule& elements = job.elements;
-    const CellRows rows = cell_rows(elements, b);
+    const InputRows rows = input_rows(elements, b);
     bool any = false;
-    for_cell_rows(elements, b, rows, [&](const char* from) {
+    for_input_rows(elements, b, rows, [&](const char* from) {
         const double* pivot = job.pivot + (from - elements.x) / 8;
         for (int64_t i = 0; i < rows.n; ++i) any |= pivot[i] == pivot[i];
     });

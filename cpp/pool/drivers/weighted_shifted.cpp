@@ -64,7 +64,7 @@ void for_window(const RowOfWindows& r, const WindowAt& w, F f) {
         count[i] = taps.end - taps.begin;
         step[i] = a.d * r.stride[q];
         tap[i] = 0;
-        first += (first_cell(a, w.j[q]) + taps.begin * a.d - r.b.c0[q]) * r.stride[q];
+        first += (window_start(a, w.j[q]) + taps.begin * a.d - r.b.c0[q]) * r.stride[q];
     }
     const int last = job.rank - 1;
     int64_t offsets[kPart], n = 0, parts = 0;
@@ -226,7 +226,7 @@ class RowTaps {
                 const int q = job.pass[i];
                 const Axis& a = job.axis[q];
                 if (q < r_.rows.depth)
-                    base += (first_cell(a, r_.b.j0[q] + r_.row[q]) + tap[i] * a.d - r_.b.c0[q]) * r_.stride[q];
+                    base += (window_start(a, r_.b.j0[q] + r_.row[q]) + tap[i] * a.d - r_.b.c0[q]) * r_.stride[q];
                 else
                     t = tap[i];
             }
@@ -256,7 +256,7 @@ class RowTaps {
                     to[j * unit + k] = tap < a.lengths[j0 + j] ? x[(a.starts[j0 + j] + tap * a.d) * along + k] : absent;
             return;
         }
-        const int64_t first = first_cell(a, j0) + tap * a.d;
+        const int64_t first = window_start(a, j0) + tap * a.d;
         const int64_t begin = least(count, most(0, ceil_div(-first, a.s)));
         const int64_t end = most(begin, least(count, floor_div(a.n - 1 - first, a.s) + 1));
         std::fill(to, to + begin * unit, absent);

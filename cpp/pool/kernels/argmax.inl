@@ -1,6 +1,6 @@
 // Tiles of maxima and minima with their argmax.
 
-// From an offset in the window to the distance, in the flat index, from the window's first cell.
+// From an offset in the window to the distance, in the flat index, from the window's first element.
 struct Taps {
     const PoolSchedule& job;
     int64_t* table;  // for small windows
@@ -15,9 +15,9 @@ struct Taps {
 };
 
 inline Taps tap_table(const PoolSchedule& job, Arena* arena) {
-    int64_t cells = 1;
-    for (int q = 0; q < job.rank; ++q) cells = cells > 4096 ? cells : cells * job.axis[q].k;
-    Taps taps{job, nullptr, cells > 4096 ? 0 : cells};
+    int64_t elements = 1;
+    for (int q = 0; q < job.rank; ++q) elements = elements > 4096 ? elements : elements * job.axis[q].k;
+    Taps taps{job, nullptr, elements > 4096 ? 0 : elements};
     if (taps.size) {
         taps.table = take<int64_t>(arena, taps.size);
         for (int64_t i = 0; i < taps.size; ++i) taps.table[i] = taps.decode(i);
@@ -42,7 +42,7 @@ inline WindowsAlong windows_along(const PoolSchedule& job, const PoolTile& b, in
     const Span whole = whole_windows(a, b.j0[q], b.count[q]);
     for (int64_t j = 0, i = 0; j < b.count[q]; ++j) {
         const bool cut = j < whole.begin || j >= whole.end;
-        const int64_t start = first_cell(a, b.j0[q] + j) * job.plane[q];
+        const int64_t start = window_start(a, b.j0[q] + j) * job.plane[q];
         const Span real = cut ? real_taps(a, b.j0[q] + j) : Span{0, 1};
         for (int64_t e = 0; e < unit; ++e, ++i) {
             along.start[i] = start;
@@ -74,7 +74,7 @@ inline void write_argmax(O* __restrict out, const U* __restrict w, int64_t n, in
     }
 }
 
-// `absent` is the value of no cell, where NaN is not.
+// `absent` is the value of no element, where NaN is not.
 template <class T, class O>
 CENOTE_ONCE void store_argmax(const PoolSchedule& job, const PoolTile& b, const View& totals, uint64_t key, T absent,
                               Arena* arena) {
@@ -111,8 +111,8 @@ CENOTE_ONCE void store_argmax(const PoolSchedule& job, const PoolTile& b, const 
             for (int64_t i = 0; i < n; ++i) out[i] = no_winner;
             return;
         }
-        // Padding was laid out as cells of the least value. Where that is the result all real cells have it too, and
-        // the first of them wins.
+        // Padding was laid out as elements of the least value. Where that is the result all real elements have it too,
+        // and the first of them wins.
         const auto mend = [&](int64_t i) {
             if (v[i] == absent) w[i] = static_cast<U>(lead + (last ? last->lead[i] : 0));
         };

@@ -1,26 +1,27 @@
-// The way back from small windows, seen from the cells: each is written once, with the values of the windows that it
+// The way back from small windows, seen from the elements: each is written once, with the values of the windows that it
 // has chosen_gradient, and nothing has to be zeroed or added to in memory.
 
-// The windows that see a cell along an axis, the last one of which is `last`; without dilation.
+// The windows that see an element along an axis, the last one of which is `last`; without dilation.
 struct Seen {
     int64_t last, count;
 };
 
-inline Seen windows_of_cell(const Axis& a, int64_t cell) {
+inline Seen windows_of_element(const Axis& a, int64_t element) {
     const auto strides = [&](int64_t n) { return a.s == 2 ? n >> 1 : n / a.s; };  // a division costs as much as a row
-    const int64_t at = cell + a.low;
+    const int64_t at = element + a.low;
     const int64_t last = least(a.o - 1, strides(at)), first = at < a.k ? 0 : strides(at - a.k) + 1;
     return {last, most(0, last - first + 1)};
 }
 
-// Where the rows of values and argmax begin that give something to a row of cells, in the windows' order.
+// Where the rows of values and argmax begin that give something to a row of elements, in the windows' order.
 struct GradientRows {
     int64_t count;
-    int64_t y[kGatheredRows];   // their first element
-    int64_t id[kGatheredRows];  // the number in the window that they know the cells by, at the first tap along the row
+    int64_t y[kGatheredRows];  // their first element
+    int64_t
+        id[kGatheredRows];  // the number in the window that they know the elements by, at the first tap along the row
 };
 
-inline GradientRows gradient_rows_of(const PoolSchedule& job, int depth, const int64_t* cell, const Seen* seen,
+inline GradientRows gradient_rows_of(const PoolSchedule& job, int depth, const int64_t* element, const Seen* seen,
                                      int64_t y) {
     GradientRows all;  // not all zeros: that takes longer than a short row
     all.count = 1;
@@ -34,7 +35,7 @@ inline GradientRows gradient_rows_of(const PoolSchedule& job, int depth, const i
             for (int64_t e = n - 1; e >= 0; --e) {
                 const int64_t j = seen[q].last - n + 1 + e;
                 all.y[i * n + e] = y0 + j * job.y_stride[q];
-                all.id[i * n + e] = id0 + (cell[q] + a.low - j * a.s) * job.weight[q];
+                all.id[i * n + e] = id0 + (element[q] + a.low - j * a.s) * job.weight[q];
             }
         }
         all.count *= n;
@@ -91,23 +92,23 @@ struct GradientSources {
     int64_t id[kGatheredRows];
 };
 
-// The lanes of one cell. Count = 0: any number of rows of gradients.
+// The lanes of one element. Count = 0: any number of rows of gradients.
 template <class T, int Count>
-inline void gather_lanes(T* cells, const GradientSources<T>& from, int64_t count, int64_t n, bool streaming) {
+inline void gather_lanes(T* elements, const GradientSources<T>& from, int64_t count, int64_t n, bool streaming) {
     for_lanes<T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using L = decltype(lane);
         auto all = splat<typename L::V>(T{0});
         each<Count>(count, [&](int64_t e) CENOTE_INLINE {
             all = all + chosen_gradient<L>(from.value[e], from.winner[e], i, from.id[e]);
         });
-        store_or_stream(cells + i, all, streaming);
+        store_or_stream(elements + i, all, streaming);
     });
 }
 
-// The next row of cells, `cells` elements on, where the last giver is the only one that sees it, and knows it by `id`
-// more.
+// The next row of elements, `elements` elements on, where the last giver is the only one that sees it, and knows it by
+// `id` more.
 struct NextRow {
-    int64_t cells, id;
+    int64_t elements, id;
 };
 
 template <class V, int... I>
@@ -115,40 +116,41 @@ inline V next_lanes(V v, Seq<I...>) {  // 0 in the last one
     return __builtin_shufflevector(v, V{}, (I + 1)...);
 }
 
-// A row of cells of windows two apart, with K taps along the row, or two rows (Pair). Cell 2m - low is seen by window
-// m, and by the third tap of the one before it; the next cell by window m alone. Vectors of cells begin at the former,
-// or, where that is an odd one, at the latter (Odd): rows are whole vectors then, at their places.
+// A row of elements of windows two apart, with K taps along the row, or two rows (Pair). Element 2m - low is seen by
+// window m, and by the third tap of the one before it; the next element by window m alone. Vectors of elements begin at
+// the former, or, where that is an odd one, at the latter (Odd): rows are whole vectors then, at their places.
 template <class T, int K, int Count, bool Pair, bool Odd, int Bytes>
-inline void gather_row_gradient_by(T* cells, const Axis& a, int64_t weight, const GradientSources<T>& from,
+inline void gather_row_gradient_by(T* elements, const Axis& a, int64_t weight, const GradientSources<T>& from,
                                    int64_t count, bool streaming, NextRow next) {
     using L = Lane<T, Bytes>;
     using V = typename L::V;
     constexpr int wide = L::count;
-    const auto one = [&](int64_t cell) {
-        const Seen seen = windows_of_cell(a, cell);
+    const auto one = [&](int64_t element) {
+        const Seen seen = windows_of_element(a, element);
         T all = 0, below = 0;
         for (int64_t e = 0; e < count; ++e)
             for (int64_t j = seen.last - seen.count + 1; j <= seen.last; ++j) {
-                const int64_t id = from.id[e] + (cell + a.low - 2 * j) * weight;
+                const int64_t id = from.id[e] + (element + a.low - 2 * j) * weight;
                 all += chosen_gradient<Lane<T, 0>>(from.value[e], from.winner[e], j, id);
                 if (Pair && e == count - 1)
                     below += chosen_gradient<Lane<T, 0>>(from.value[e], from.winner[e], j, id + next.id);
             }
-        cells[cell] = all;
-        if (Pair) cells[cell + next.cells] = below;
+        elements[element] = all;
+        if (Pair) elements[element + next.elements] = below;
     };
-    const int64_t start = Odd - a.low;  // the vector of window m begins at cell 2m + start
+    const int64_t start = Odd - a.low;  // the vector of window m begins at element 2m + start
     const int64_t first = most(K == 3 && !Odd ? 1 : 0, (1 - start) / 2), end = least(a.o, (a.n - start) / 2);
     if (end - first < wide) {
         // Planes of 14×14 have rows of less than a vector.
         if constexpr (Bytes > 16)
-            return gather_row_gradient_by<T, K, Count, Pair, Odd, 16>(cells, a, weight, from, count, streaming, next);
+            return gather_row_gradient_by<T, K, Count, Pair, Odd, 16>(elements, a, weight, from, count, streaming,
+                                                                      next);
         for (int64_t c = 0; c < a.n; ++c) one(c);
         return;
     }
     for (int64_t c = 0; c < 2 * first + start; ++c) one(c);
     streaming = streaming && Bytes == kVectorBytes && (end - first) % wide == 0 &&
-                at_vectors(cells + 2 * first + start, next.cells * static_cast<int64_t>(sizeof(T)));
+                at_vectors(elements + 2 * first + start, next.elements * static_cast<int64_t>(sizeof(T)));
     for (int64_t i = first; i < end; i += wide) {
         const int64_t m = least(i, end - wide);
         const bool last = m + wide == a.o;  // there is no window after these
@@ -179,32 +181,34 @@ inline void gather_row_gradient_by(T* cells, const Axis& a, int64_t weight, cons
             give(even, odd, from.id[e]);
             if (Pair && e == count - 1) give(even_below, odd_below, from.id[e] + next.id);
         });
-        write(cells, even, odd);
-        if constexpr (Pair) write(cells + next.cells, even_below, odd_below);
+        write(elements, even, odd);
+        if constexpr (Pair) write(elements + next.elements, even_below, odd_below);
     }
     for (int64_t c = 2 * end + start; c < a.n; ++c) one(c);
 }
 
 template <class T, int K, int Count, bool Pair = false>
-inline void gather_row_gradient(T* cells, const Axis& a, int64_t weight, const GradientSources<T>& from, int64_t count,
-                                bool streaming, NextRow next = {}) {
+inline void gather_row_gradient(T* elements, const Axis& a, int64_t weight, const GradientSources<T>& from,
+                                int64_t count, bool streaming, NextRow next = {}) {
     if (a.low % 2)
-        gather_row_gradient_by<T, K, Count, Pair, true, kVectorBytes>(cells, a, weight, from, count, streaming, next);
+        gather_row_gradient_by<T, K, Count, Pair, true, kVectorBytes>(elements, a, weight, from, count, streaming,
+                                                                      next);
     else
-        gather_row_gradient_by<T, K, Count, Pair, false, kVectorBytes>(cells, a, weight, from, count, streaming, next);
+        gather_row_gradient_by<T, K, Count, Pair, false, kVectorBytes>(elements, a, weight, from, count, streaming,
+                                                                       next);
 }
 
-// A row of cells with lanes.
+// A row of elements with lanes.
 template <class T>
-inline void gather_cells(T* cells, const PoolSchedule& job, const GradientSources<T>& rows, int64_t count,
-                         int64_t begin, int64_t end) {
+inline void gather_elements(T* elements, const PoolSchedule& job, const GradientSources<T>& rows, int64_t count,
+                            int64_t begin, int64_t end) {
     const int last = job.rank - 1;
     const Axis& a = job.axis[last];
     const int64_t step = job.y_stride[last], weight = job.weight[last], n = job.lanes;
-    const bool streaming = job.streaming && at_vectors(cells, n * static_cast<int64_t>(sizeof(T)));
+    const bool streaming = job.streaming && at_vectors(elements, n * static_cast<int64_t>(sizeof(T)));
     for (int64_t c = begin; c < end; ++c) {
-        const Seen seen = windows_of_cell(a, c);
-        T* to = cells + c * n;
+        const Seen seen = windows_of_element(a, c);
+        T* to = elements + c * n;
         GradientSources<T> from;
         int64_t all = 0;
         for (int64_t e = 0; e < count; ++e) {
@@ -225,7 +229,7 @@ inline void gather_cells(T* cells, const PoolSchedule& job, const GradientSource
     }
 }
 
-// Task: an outer position and a slab of tile[0] cells of axis 0, or all of a row. x is written, see scatter_slab.
+// Task: an outer position and a slab of tile[0] elements of axis 0, or all of a row. x is written, see scatter_slab.
 template <class T>
 void gather_gradient(const PoolSchedule& job, int64_t task, Arena*) {
     const int64_t slab = task % job.tiles[0];
@@ -241,17 +245,17 @@ void gather_gradient(const PoolSchedule& job, int64_t task, Arena*) {
     const int last = job.rank - 1;
     const int64_t weight = job.weight[last];
     const int64_t begin = slab * job.tile[0];
-    int64_t extent[kMaxDims] = {}, cell[kMaxDims] = {};
+    int64_t extent[kMaxDims] = {}, element[kMaxDims] = {};
     for (int q = 0; q < job.rank; ++q) extent[q] = job.axis[q].n;
     extent[0] = least(job.tile[0], job.axis[0].n - begin);
-    // Rows of cells: those of the last axis, each with its lanes if there are any.
+    // Rows of elements: those of the last axis, each with its lanes if there are any.
     const int rows = job.rank - 1;
     const Axis& a = job.axis[last];
     const int64_t along_begin = rows ? 0 : begin, along_end = rows ? a.n : begin + extent[0];
     const int inner = rows - 1;
     Seen seen[kMaxDims] = {};
-    const auto give = [&](T* cells, NextRow next) {
-        const GradientRows gradient_rows = gradient_rows_of(job, rows, cell, seen, y);
+    const auto give = [&](T* elements, NextRow next) {
+        const GradientRows gradient_rows = gradient_rows_of(job, rows, element, seen, y);
         GradientSources<T> from;
         for (int64_t e = 0; e < gradient_rows.count; ++e) {
             from.value[e] = reinterpret_cast<const T*>(job.y) + gradient_rows.y[e];
@@ -259,20 +263,25 @@ void gather_gradient(const PoolSchedule& job, int64_t task, Arena*) {
             from.id[e] = gradient_rows.id[e];
         }
         if (lanes) {
-            gather_cells(cells, job, from, gradient_rows.count, along_begin, along_end);
+            gather_elements(elements, job, from, gradient_rows.count, along_begin, along_end);
         } else if (gradient_rows.count == 0) {
-            __builtin_memset(cells, 0, static_cast<size_t>(a.n) * sizeof(T));
+            __builtin_memset(elements, 0, static_cast<size_t>(a.n) * sizeof(T));
         } else if (a.k == 2) {
-            if (next.cells) return gather_row_gradient<T, 2, 1, true>(cells, a, weight, from, 1, job.streaming, next);
-            if (gradient_rows.count == 1) return gather_row_gradient<T, 2, 1>(cells, a, weight, from, 1, job.streaming);
-            gather_row_gradient<T, 2, 0>(cells, a, weight, from, gradient_rows.count, job.streaming);
+            if (next.elements)
+                return gather_row_gradient<T, 2, 1, true>(elements, a, weight, from, 1, job.streaming, next);
+            if (gradient_rows.count == 1)
+                return gather_row_gradient<T, 2, 1>(elements, a, weight, from, 1, job.streaming);
+            gather_row_gradient<T, 2, 0>(elements, a, weight, from, gradient_rows.count, job.streaming);
         } else {
-            if (next.cells && gradient_rows.count == 1)
-                return gather_row_gradient<T, 3, 1, true>(cells, a, weight, from, 1, job.streaming, next);
-            if (next.cells) return gather_row_gradient<T, 3, 2, true>(cells, a, weight, from, 2, job.streaming, next);
-            if (gradient_rows.count == 1) return gather_row_gradient<T, 3, 1>(cells, a, weight, from, 1, job.streaming);
-            if (gradient_rows.count == 2) return gather_row_gradient<T, 3, 2>(cells, a, weight, from, 2, job.streaming);
-            gather_row_gradient<T, 3, 0>(cells, a, weight, from, gradient_rows.count, job.streaming);
+            if (next.elements && gradient_rows.count == 1)
+                return gather_row_gradient<T, 3, 1, true>(elements, a, weight, from, 1, job.streaming, next);
+            if (next.elements)
+                return gather_row_gradient<T, 3, 2, true>(elements, a, weight, from, 2, job.streaming, next);
+            if (gradient_rows.count == 1)
+                return gather_row_gradient<T, 3, 1>(elements, a, weight, from, 1, job.streaming);
+            if (gradient_rows.count == 2)
+                return gather_row_gradient<T, 3, 2>(elements, a, weight, from, 2, job.streaming);
+            gather_row_gradient<T, 3, 0>(elements, a, weight, from, gradient_rows.count, job.streaming);
         }
     };
     if (rows == 0) {
@@ -284,25 +293,25 @@ void gather_gradient(const PoolSchedule& job, int64_t task, Arena*) {
         char* plane = x;
         bool single = true;
         for (int q = 0; q < inner; ++q) {
-            cell[q] = at[q] + (q ? 0 : begin);
-            seen[q] = windows_of_cell(job.axis[q], cell[q]);
+            element[q] = at[q] + (q ? 0 : begin);
+            seen[q] = windows_of_element(job.axis[q], element[q]);
             single &= seen[q].count == 1;
-            plane += cell[q] * job.x_stride[q];
+            plane += element[q] * job.x_stride[q];
         }
         const int64_t from = inner ? 0 : begin, end = from + extent[inner], step = job.x_stride[inner];
-        Seen below = windows_of_cell(job.axis[inner], from);
+        Seen below = windows_of_element(job.axis[inner], from);
         for (int64_t c = from; c < end; ++c) {
-            T* cells = reinterpret_cast<T*>(plane + c * step);
-            cell[inner] = c;
+            T* elements = reinterpret_cast<T*>(plane + c * step);
+            element[inner] = c;
             seen[inner] = below;
-            if (c + 1 < end) below = windows_of_cell(job.axis[inner], c + 1);
+            if (c + 1 < end) below = windows_of_element(job.axis[inner], c + 1);
             // Where the next row's only giver is the last one of this row, its values are read once for both; no more
             // of them than are usual.
             const bool pair = !lanes && single && c + 1 < end && below.count == 1 && below.last == seen[inner].last &&
                               seen[inner].count > 0 && seen[inner].count <= (a.k == 3 ? 2 : 1);
-            give(cells, pair ? NextRow{step / static_cast<int64_t>(sizeof(T)), job.weight[inner]} : NextRow{});
+            give(elements, pair ? NextRow{step / static_cast<int64_t>(sizeof(T)), job.weight[inner]} : NextRow{});
             if (!pair) continue;
-            if (++c + 1 < end) below = windows_of_cell(job.axis[inner], c + 1);
+            if (++c + 1 < end) below = windows_of_element(job.axis[inner], c + 1);
         }
     });
     if (job.streaming) fence_stores();

@@ -1,11 +1,11 @@
-// Each window's value added to the cell of its winner: the adjoint of reading the argmax.
+// Each window's value added to the element of its winner: the adjoint of reading the argmax.
 //
-// A task owns the cells of one plane, or a slab of rows of it, zeroes them as it comes to them and adds to them in
+// A task owns the elements of one plane, or a slab of rows of it, zeroes them as it comes to them and adds to them in
 // the windows' order, so that a sum does not depend on how the plane is cut. Small windows are gone over tap by tap
 // with whole vectors (add the value where the winner is this tap, zero elsewhere), large ones window by window. Values
 // are the user's array, which need not be aligned.
 
-constexpr int64_t kTapByTap = 32;  // cells of a window up to which that is faster; level at about 40, float32
+constexpr int64_t kTapByTap = 32;  // elements of a window up to which that is faster; level at about 40, float32
 
 // to[i] += value[i] where the winner is `id`.
 template <class T>
@@ -45,7 +45,7 @@ inline void add_where_2(T* to, const T* value, const Unsigned<T>* winner, int64_
     }
 }
 
-// The windows along a row, two apart, for which tap t, tap t + 1, or both are cells.
+// The windows along a row, two apart, for which tap t, tap t + 1, or both are elements.
 struct Pair {
     Span first, second, both;
 };
@@ -55,30 +55,31 @@ struct Scattering {
     const PoolSchedule& job;
     char* x;              // the plane
     int64_t y;            // the element of its first window
-    int64_t begin, end;   // the cells of axis 0 that are this task's
+    int64_t begin, end;   // the elements of axis 0 that are this task's
     Unsigned<T>* argmax;  // a row of argmax in lanes as wide as the values
     int64_t* tap;         // of tap i of the axes before the row: a number per axis
     int64_t taps;
     Pair* pairs;  // of each tap along the row
 };
 
-// Where tap i of a row of windows lies, its number in the window, and whether it is a cell of this task.
+// Where tap i of a row of windows lies, its number in the window, and whether it is an element of this task.
 template <class T>
-inline bool locate_tap(const Scattering<T>& s, const int64_t* at, int depth, int64_t i, char*& cells, int64_t& id) {
-    cells = s.x;
+inline bool locate_tap(const Scattering<T>& s, const int64_t* at, int depth, int64_t i, char*& elements, int64_t& id) {
+    elements = s.x;
     id = 0;
     for (int q = 0; q < depth; ++q) {
         const Axis& a = s.job.axis[q];
-        const int64_t t = s.tap[i * depth + q], cell = first_cell(a, at[q]) + t * a.d;
-        if (cell < (q ? 0 : s.begin) || cell >= (q ? a.n : s.end)) return false;
-        cells += cell * s.job.x_stride[q];
+        const int64_t t = s.tap[i * depth + q], element = window_start(a, at[q]) + t * a.d;
+        if (element < (q ? 0 : s.begin) || element >= (q ? a.n : s.end)) return false;
+        elements += element * s.job.x_stride[q];
         id += t * s.job.weight[q];
     }
     return true;
 }
 
 inline Pair pair_at(const Axis& a, int64_t t) {
-    const auto windows = [&](int64_t low, int64_t high) {  // those whose cells at `low` … `high` from the first exist
+    const auto windows = [&](int64_t low,
+                             int64_t high) {  // those whose elements at `low` … `high` from the first exist
         const int64_t first = least(a.o, most(0, ceil_div(a.low - low, a.s)));
         return Span{first, most(first, least(a.o, floor_div(a.n - 1 + a.low - high, a.s) + 1))};
     };
@@ -86,40 +87,40 @@ inline Pair pair_at(const Axis& a, int64_t t) {
     return {windows(at, at), t + 1 < a.k ? windows(at + 1, at + 1) : Span{0, 0}, windows(at, at + 1)};
 }
 
-// A row of windows along the innermost axis, to the row of cells of one tap of the other axes. Later taps first:
-// that is the order of the windows, seen from a cell.
+// A row of windows along the innermost axis, to the row of elements of one tap of the other axes. Later taps first:
+// that is the order of the windows, seen from an element.
 template <class T>
-inline void scatter_row(const Scattering<T>& s, T* cells, const T* value, int64_t id) {
+inline void scatter_row(const Scattering<T>& s, T* elements, const T* value, int64_t id) {
     const int last = s.job.rank - 1;
     const Axis& a = s.job.axis[last];
     const int64_t weight = s.job.weight[last];
     if (a.s == 1) {
         for (int64_t t = a.k - 1; t >= 0; --t) {
             const Span w = s.pairs[t].first;
-            add_where(cells + w.begin - a.low + t * a.d, value + w.begin, s.argmax + w.begin, id + t * weight,
+            add_where(elements + w.begin - a.low + t * a.d, value + w.begin, s.argmax + w.begin, id + t * weight,
                       w.end - w.begin);
         }
         return;
     }
     for (int64_t t = (a.k - 1) / 2 * 2; t >= 0; t -= 2) {  // s = 2, d = 1
         const Pair& pair = s.pairs[t];
-        const auto alone = [&](Span all, int64_t tap) {  // at the ends, where one of the two is no cell
+        const auto alone = [&](Span all, int64_t tap) {  // at the ends, where one of the two is no element
             for (int64_t j = all.begin; j < all.end; ++j) {
                 if (j == pair.both.begin) j = pair.both.end;
                 if (j < all.end && s.argmax[j] == static_cast<Unsigned<T>>(id + tap * weight))
-                    cells[2 * j - a.low + tap] += load<T>(value + j);
+                    elements[2 * j - a.low + tap] += load<T>(value + j);
             }
         };
         alone(pair.first, t);
         alone(pair.second, t + 1);
         const Span w = pair.both;
-        add_where_2(cells + 2 * w.begin - a.low + t, value + w.begin, s.argmax + w.begin, id + t * weight,
+        add_where_2(elements + 2 * w.begin - a.low + t, value + w.begin, s.argmax + w.begin, id + t * weight,
                     t + 1 < a.k ? id + (t + 1) * weight : -1, w.end - w.begin);
     }
 }
 
 inline bool tap_by_tap(const PoolSchedule& job) {
-    if (job.window_cells > kTapByTap) return false;
+    if (job.window_elements > kTapByTap) return false;
     for (int q = 0; q < job.rank; ++q)
         if (job.axis[q].starts) return false;
     if (rows_are_lanes(job)) return true;
@@ -127,7 +128,7 @@ inline bool tap_by_tap(const PoolSchedule& job) {
     return a.s == 1 || (a.s == 2 && a.d == 1);
 }
 
-// Task: an outer position and a slab of tile[0] cells of axis 0. With `direct` the plane is in one piece and zeroed
+// Task: an outer position and a slab of tile[0] elements of axis 0. With `direct` the plane is in one piece and zeroed
 // here, otherwise it has been zeroed before. x is written: it is const in a PoolSchedule because everyone else reads
 // it.
 template <class T, class O>
@@ -146,9 +147,9 @@ void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
     const int64_t n = lanes ? job.lanes : job.axis[last].o;
     const O none = static_cast<O>(~O{0});
 
-    int64_t* along = nullptr;      // bytes from the row's first cell to the first one of each window
-    int64_t* distance = nullptr;   // bytes from a window's first cell to each of its cells
-    int64_t* first_tap = nullptr;  // the number along axis 0 of each of a window's cells
+    int64_t* along = nullptr;      // bytes from the row's first element to the first one of each window
+    int64_t* distance = nullptr;   // bytes from a window's first element to each of its elements
+    int64_t* first_tap = nullptr;  // the number along axis 0 of each of a window's elements
     if (by_tap) {
         s.argmax = take<Unsigned<T>>(arena, n);
         if (!lanes) {
@@ -168,10 +169,10 @@ void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
     } else {
         along = take<int64_t>(arena, n);
         for (int64_t i = 0; i < n; ++i)
-            along[i] = lanes ? i * job.lane_stride : first_cell(job.axis[last], i) * job.x_stride[last];
-        if (job.window_cells <= 4096) {
-            distance = take<int64_t>(arena, job.window_cells);
-            first_tap = take<int64_t>(arena, job.window_cells);
+            along[i] = lanes ? i * job.lane_stride : window_start(job.axis[last], i) * job.x_stride[last];
+        if (job.window_elements <= 4096) {
+            distance = take<int64_t>(arena, job.window_elements);
+            first_tap = take<int64_t>(arena, job.window_elements);
         }
     }
     const auto decode = [&](int64_t offset, int64_t& row) {
@@ -184,22 +185,22 @@ void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
         return bytes;
     };
     if (distance)
-        for (int64_t i = 0; i < job.window_cells; ++i) distance[i] = decode(i, first_tap[i]);
+        for (int64_t i = 0; i < job.window_elements; ++i) distance[i] = decode(i, first_tap[i]);
 
-    // Cells of axis 0 are zeroed just before the first window that sees them.
+    // Elements of axis 0 are zeroed just before the first window that sees them.
     const Axis& outermost = job.axis[0];
     int64_t zeroed = s.begin;
-    const auto zero_to = [&](int64_t cell) {
-        cell = least(cell, s.end);
-        if (!job.direct || cell <= zeroed) return;
-        __builtin_memset(s.x + zeroed * job.x_stride[0], 0, static_cast<size_t>((cell - zeroed) * job.x_stride[0]));
-        zeroed = cell;
+    const auto zero_to = [&](int64_t element) {
+        element = least(element, s.end);
+        if (!job.direct || element <= zeroed) return;
+        __builtin_memset(s.x + zeroed * job.x_stride[0], 0, static_cast<size_t>((element - zeroed) * job.x_stride[0]));
+        zeroed = element;
     };
     if (outermost.starts || depth == 0) zero_to(s.end);
 
     int64_t windows[kMaxDims], at[kMaxDims];
     Span rows{0, outermost.o};
-    if (depth > 0 && !outermost.starts && job.tiles[0] > 1) {  // those that see a cell of this slab
+    if (depth > 0 && !outermost.starts && job.tiles[0] > 1) {  // those that see an element of this slab
         rows.begin = most(0, ceil_div(s.begin + outermost.low - (outermost.k - 1) * outermost.d, outermost.s));
         rows.end = least(outermost.o, floor_div(s.end - 1 + outermost.low, outermost.s) + 1);
     }
@@ -211,27 +212,28 @@ void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
             at[q] = counted[q] + (q ? 0 : rows.begin);
             y += at[q] * job.y_stride[q];
         }
-        if (depth > 0 && !outermost.starts) zero_to(first_cell(outermost, at[0]) + (outermost.k - 1) * outermost.d + 1);
+        if (depth > 0 && !outermost.starts)
+            zero_to(window_start(outermost, at[0]) + (outermost.k - 1) * outermost.d + 1);
         const T* value = reinterpret_cast<const T*>(job.y) + y;
         const O* winner = static_cast<const O*>(job.argmax) + y;
         if (by_tap) {
             for (int64_t i = 0; i < n; ++i)
                 s.argmax[i] = winner[i] == none ? static_cast<Unsigned<T>>(~Unsigned<T>{0}) : winner[i];
             for (int64_t i = 0; i < s.taps; ++i) {
-                char* cells;
+                char* elements;
                 int64_t id;
-                if (!locate_tap(s, at, depth, i, cells, id)) continue;
+                if (!locate_tap(s, at, depth, i, elements, id)) continue;
                 if (lanes)
-                    add_where(reinterpret_cast<T*>(cells), value, s.argmax, id, n);
+                    add_where(reinterpret_cast<T*>(elements), value, s.argmax, id, n);
                 else
-                    scatter_row(s, reinterpret_cast<T*>(cells), value, id);
+                    scatter_row(s, reinterpret_cast<T*>(elements), value, id);
             }
             return;
         }
         char* row = s.x;
         int64_t first = 0;
-        for (int q = 0; q < depth; ++q) row += first_cell(job.axis[q], at[q]) * job.x_stride[q];
-        if (depth > 0) first = first_cell(outermost, at[0]);
+        for (int q = 0; q < depth; ++q) row += window_start(job.axis[q], at[q]) * job.x_stride[q];
+        if (depth > 0) first = window_start(outermost, at[0]);
         for (int64_t i = 0; i < n; ++i) {
             if (winner[i] == none) continue;
             const int64_t offset = static_cast<int64_t>(winner[i]);

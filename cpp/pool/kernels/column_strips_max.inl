@@ -1,22 +1,23 @@
-// Large windows that overlap, on planes: a task is a strip of columns that is walked down row by row. Each row of cells
-// is read once and reduced once, and what the last rows gave stays in the second cache, where tiles that are reduced
-// pass by pass begin anew with k - 1 rows of cells for each tile.
+// Large windows that overlap, on planes: a task is a strip of columns that is walked down row by row. Each row of
+// elements is read once and reduced once, and what the last rows gave stays in the second cache, where tiles that are
+// reduced pass by pass begin anew with k - 1 rows of elements for each tile.
 
-// The rows of cells that a strip sees, padding along the row included.
+// The rows of elements that a strip sees, padding along the row included.
 template <class T>
 struct StripRows {
     const PoolSchedule* job;
-    const char* x;                     // the first real cell of row 0
-    int64_t first;                     // the row of cells that the walk begins with: below 0 it is padding
-    int64_t lanes, before, inside, n;  // elements of a cell; of a row: padding before its cells, those cells, all
-    T* line;                           // where a row is laid; null: rows are read where they lie
+    const char* x;  // the first real element of row 0
+    int64_t first;  // the row of elements that the walk begins with: below 0 it is padding
+    int64_t lanes, before, inside,
+        n;    // elements of an element; of a row: padding before its elements, those elements, all
+    T* line;  // where a row is laid; null: rows are read where they lie
 
     StripRows(const PoolSchedule& of, const PoolTile& b, Arena* arena) : job(&of), lanes(b.lanes) {
         const Axis& a = of.axis[1];
-        const int64_t begin = first_cell(a, b.j0[1]), cells = line_length(a, b.count[1]);
-        const int64_t real = least(most(begin, 0), begin + cells), end = most(real, least(begin + cells, a.n));
-        first = first_cell(of.axis[0], b.j0[0]);
-        n = cells * lanes;
+        const int64_t begin = window_start(a, b.j0[1]), elements = line_length(a, b.count[1]);
+        const int64_t real = least(most(begin, 0), begin + elements), end = most(real, least(begin + elements, a.n));
+        first = window_start(of.axis[0], b.j0[0]);
+        n = elements * lanes;
         before = (real - begin) * lanes;
         inside = (end - real) * lanes;
         x = b.x + real * of.x_stride[1];
@@ -49,14 +50,14 @@ struct StripRows {
         if (job->key) flip_row(to + before, to + before, inside, job->key);
     }
 
-    // Row r, where it lies if it can be read there but for the last cells, which make no vector and are laid in `to`;
-    // or laid in `to`.
+    // Row r, where it lies if it can be read there but for the last elements, which make no vector and are laid in
+    // `to`; or laid in `to`.
     const T* give(int64_t r, T* to, T none) const {
         constexpr int64_t wide = Lane<T, kVectorBytes>::count;
         if (line || !real(r) || job->prologue != Prologue::none) return lay(r, to, none), to;
-        const T* cells = reinterpret_cast<const T*>(at(r));
-        for (int64_t i = n / wide * wide; i < n; ++i) to[i] = cells[i];
-        return cells;
+        const T* elements = reinterpret_cast<const T*>(at(r));
+        for (int64_t i = n / wide * wide; i < n; ++i) to[i] = elements[i];
+        return elements;
     }
 
     bool in_one_piece() const {
@@ -101,7 +102,7 @@ inline int64_t row_pitch(int64_t n) {
 
 // --------------------------------------------------------------------------------------------------- max and min
 
-// As MaxReducer, of cells none of which is a NaN: one instruction, where MaxReducer takes four.
+// As MaxReducer, of elements none of which is a NaN: one instruction, where MaxReducer takes four.
 template <class T_, bool Largest>
 struct FiniteMaxReducer : MaxReducer<T_, Largest, false> {
     template <class V>
@@ -121,7 +122,7 @@ struct Descent {
     const T* end;     // the end of the block above
     T* held;          // this row: the place of one of that block which is not needed any more
     T* out;
-    const char *later_cells, *later_out;  // what will be read and written soon: fetched meanwhile
+    const char *later_elements, *later_out;  // what will be read and written soon: fetched meanwhile
 };
 
 // Parts of windows along a row (log_step.inl) to results.
@@ -133,12 +134,12 @@ CENOTE_ONCE void descend(const Descent<typename C::T>& given, Source<C> from, co
     // The last vector may join a row to itself, which changes nothing.
     for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        const auto at = [&](int t) { return load_cell<C, V>(part[t], i); };
+        const auto at = [&](int t) { return load_element<C, V>(part[t], i); };
         auto row = at(0);
         if constexpr (N == 2) row = C::combine(row, at(1));
         if constexpr (N >= 3) row = C::combine(C::combine(row, at(1)), at(2));
         if constexpr (N == 4) row = C::combine(row, at(3));
-        __builtin_prefetch(down.later_cells + i * sizeof(typename C::T));
+        __builtin_prefetch(down.later_elements + i * sizeof(typename C::T));
         __builtin_prefetch(down.later_out + i * sizeof(typename C::T), 1);
         store(down.held + i, row.v);
         const auto all = C::combine(C::fresh(load<V>(down.before + i)), row);
@@ -168,12 +169,12 @@ CENOTE_ONCE void sweep_back(typename C::T* block, int64_t pitch, int64_t k, int6
     }
 }
 
-// Largest or smallest cells of a strip, row by row.
+// Largest or smallest elements of a strip, row by row.
 template <class C>
 struct MaxColumns {
     using T = typename C::T;
     int64_t k, n, pitch, t = 0;  // rows of a window; elements of a row of results; of this block: its rows until now
-    int64_t along, unit;         // cells of a window along a row, elements of a cell
+    int64_t along, unit;         // elements of a window along a row, elements of an element
     T *block, *joined, *sums, *absent, *unused;
 
     MaxColumns(int64_t k_down, int64_t k_along, int64_t results, int64_t lanes, Arena* arena)
@@ -188,26 +189,27 @@ struct MaxColumns {
         fill_empty<C>({absent, nullptr}, n);
     }
 
-    // The next row of cells, null if it is padding; `out` is the row of results of the windows that end there, if any.
-    void next(const T* cells, T* out, const char* later_cells, const char* later_out) {
+    // The next row of elements, null if it is padding; `out` is the row of results of the windows that end there, if
+    // any.
+    void next(const T* elements, T* out, const char* later_elements, const char* later_out) {
         const bool last = t == k - 1;
         const Descent<T> down{t ? joined : absent,
                               joined,
                               last ? absent : block + (t + 1) * pitch,
                               block + t * pitch,
                               out ? out : unused,
-                              later_cells,
+                              later_elements,
                               later_out};
         int64_t held = 1, length = n + (along - 1) * unit;
-        Source<C> part{cells ? cells : absent, nullptr};
-        while (cells && 4 * held < along) {
+        Source<C> part{elements ? elements : absent, nullptr};
+        while (elements && 4 * held < along) {
             length -= 3 * held * unit;
             join_parts<C, 4>({bytes(sums), nullptr}, {bytes(const_cast<T*>(part.v)), nullptr},
                              {{0, held, 2 * held, 3 * held}, unit, 0}, length);
             part = {sums, nullptr};
             held *= 4;
         }
-        const int64_t count = cells ? ceil_div(along, held) : 1, end = along - held;
+        const int64_t count = elements ? ceil_div(along, held) : 1, end = along - held;
         if (count == 1) descend<C, 1>(down, part, {{0}, unit, 0}, n);
         if (count == 2) descend<C, 2>(down, part, {{0, end}, unit, 0}, n);
         if (count == 3) descend<C, 3>(down, part, {{0, held, end}, unit, 0}, n);
@@ -225,14 +227,14 @@ bool max_down_strip(const PoolSchedule& job, const PoolTile& b, const StripRows<
     MaxColumns<C> walk(k, job.axis[1].k, b.count[1] * b.lanes, b.lanes, arena);
     const StripResults<T> results(job, b, !job.key, arena);
     for (int64_t r = 0; r < b.count[0] + k - 1; ++r) {
-        const T* cells = nullptr;
+        const T* elements = nullptr;
         if (rows.real(r)) {
-            cells = rows.line ? rows.line : reinterpret_cast<const T*>(rows.at(r));
+            elements = rows.line ? rows.line : reinterpret_cast<const T*>(rows.at(r));
             if (rows.line) rows.lay(r, rows.line, C::absent());
             if constexpr (Checked)
-                if (has_nan(cells, rows.n)) return false;
+                if (has_nan(elements, rows.n)) return false;
         }
-        walk.next(cells, r < k - 1 ? nullptr : results.row(r - k + 1), rows.at(r + 1), results.at(r - k + 2));
+        walk.next(elements, r < k - 1 ? nullptr : results.row(r - k + 1), rows.at(r + 1), results.at(r - k + 2));
         if (r >= k - 1) results.wrote(r - k + 1);
     }
     return true;

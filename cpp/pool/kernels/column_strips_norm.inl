@@ -1,11 +1,11 @@
 // Smooth maxima and norms of large windows that overlap, on planes, in single precision: strips that are walked down as
-// column_strips_max.inl and column_strips_sum.inl do. Every cell is raised to its power once.
+// column_strips_max.inl and column_strips_sum.inl do. Every element is raised to its power once.
 //
-// A smooth maximum is never below the largest cell of its window. The logarithm of a sum of many cells mostly lies
-// above all cells of all windows of a row, and then nothing needs to be held to anything: the largest cells are only
-// looked for from the first row on where that is not so. 63×63 of 2048², two threads: 8.0 → 6.4 ms.
+// A smooth maximum is never below the largest element of its window. The logarithm of a sum of many elements mostly
+// lies above all elements of all windows of a row, and then nothing needs to be held to anything: the largest elements
+// are only looked for from the first row on where that is not so. 63×63 of 2048², two threads: 8.0 → 6.4 ms.
 
-// Rows of windows that see a cell which is not moderate.
+// Rows of windows that see an element which is not moderate.
 struct WildRows {
     static constexpr int kMost = 16;
     Span rows[kMost];
@@ -40,7 +40,7 @@ inline PoolSchedule rows_of(const PoolSchedule& job, const PoolTile& b, Span row
     return part;
 }
 
-// Cells to exponentials, as single_terms does; `extreme` is the largest or smallest cell of the row.
+// Elements to exponentials, as single_terms does; `extreme` is the largest or smallest element of the row.
 template <class C>
 CENOTE_ONCE bool raise_exponents(const Norm& given, const float* x, float* terms, float& extreme, int64_t n) {
     const Norm norm = given;  // which no store can change
@@ -75,7 +75,7 @@ CENOTE_ONCE bool raise_exponents(const Norm& given, const float* x, float* terms
     return bad_alone == 0;
 }
 
-// Totals to results, of which the one that is nearest to the cells is returned.
+// Totals to results, of which the one that is nearest to the elements is returned.
 template <bool Lowest>
 CENOTE_ONCE float finish_logs(const Norm& given, float* row, int64_t n) {
     const Norm norm = given;  // which no store can change
@@ -99,8 +99,8 @@ CENOTE_ONCE float finish_logs(const Norm& given, float* row, int64_t n) {
     return nearest;
 }
 
-// Held: results are held to the largest cells of their windows. Otherwise the walk ends with the first row where they
-// might have to be.
+// Held: results are held to the largest elements of their windows. Otherwise the walk ends with the first row where
+// they might have to be.
 template <class C, bool Lowest, bool Held>
 void norms_down_strip(const PoolSchedule& job, int64_t task, Arena* arena) {
     using S = Sum<float>;
@@ -116,7 +116,7 @@ void norms_down_strip(const PoolSchedule& job, int64_t task, Arena* arena) {
     const int64_t held = kStepRows * sums.pitch + SumAlongRow<S>::behind();
     float* terms = take<float>(arena, held);
     float* bounds = take<float>(arena, topped ? kStepRows * n : 0);
-    const int64_t seen = k + kStepRows;  // rows of cells: those of a window, and of the next step
+    const int64_t seen = k + kStepRows;  // rows of elements: those of a window, and of the next step
     float* extremes = take<float>(arena, seen);
     fill_empty<C>({extremes, nullptr}, seen);
     fill_empty<S>({terms, nullptr}, held);
@@ -138,7 +138,7 @@ void norms_down_strip(const PoolSchedule& job, int64_t task, Arena* arena) {
         if (topped)
             tops.next(rows.real(r) ? rows.line : nullptr, bounds + r % kStepRows * n, rows.at(r + 1), rows.at(r + 1));
     };
-    // Whether all results of a row of windows lie beyond their cells, and those of the next step.
+    // Whether all results of a row of windows lie beyond their elements, and those of the next step.
     const auto beyond = [&](float nearest) {
         bool all_beyond = true;
         for (int64_t t = 0; t < seen; ++t) all_beyond &= Lowest ? nearest <= extremes[t] : nearest >= extremes[t];

@@ -1,11 +1,11 @@
 // Sums of large windows along a row that is in the nearest cache, in the order of the tree (log_step.inl). First those
-// of a vector's cells from each cell on, in registers; all larger ones are then whole vectors apart.
+// of a vector's elements from each element on, in registers; all larger ones are then whole vectors apart.
 
-constexpr int kSumLevels = 24;  // of sums of twice as many cells each: windows have fewer than 2^24
+constexpr int kSumLevels = 24;  // of sums of twice as many elements each: windows have fewer than 2^24
 
-// What is fetched while a row is summed up: cells and the place of results that come later.
+// What is fetched while a row is summed up: elements and the place of results that come later.
 struct Later {
-    const char *cells, *results;
+    const char *elements, *results;
 };
 
 // Elements By … of a and then of b, as many as a vector has.
@@ -14,8 +14,8 @@ CENOTE_INLINE inline V shifted(V a, V b, Seq<I...>) {
     return __builtin_shufflevector(a, b, (I + By)...);
 }
 
-// The sums of a vector's cells and of `Low` cells, fewer than that, from each cell on. `right` has those of the vector
-// to the right: of M, 2M, … cells.
+// The sums of a vector's elements and of `Low` elements, fewer than that, from each element on. `right` has those of
+// the vector to the right: of M, 2M, … elements.
 template <class C, int M, int Low, class Reg>
 CENOTE_INLINE inline void double_up(Reg sum, Reg* right, Reg& whole, Reg& low) {
     using T = typename C::T;
@@ -38,32 +38,32 @@ CENOTE_INLINE inline void double_up(Reg sum, Reg* right, Reg& whole, Reg& low) {
 
 // From right to left, for sums begin with what is to the right. A vector more is read on the right of the last one.
 template <class C, int Low>
-CENOTE_ONCE void sum_vectors(const typename C::T* cells, typename C::T* sums, typename C::T* lows, int64_t vectors,
+CENOTE_ONCE void sum_vectors(const typename C::T* elements, typename C::T* sums, typename C::T* lows, int64_t vectors,
                              const char* later) {
     using V = typename Lane<typename C::T, kVectorBytes>::V;
     constexpr int wide = Lane<typename C::T, kVectorBytes>::count;
     RegOf<C, V> right[8], whole, low;
-    const auto last = C::fresh(load<V>(cells + vectors * wide));
+    const auto last = C::fresh(load<V>(elements + vectors * wide));
     each<8>(0, [&](int64_t l) CENOTE_INLINE { right[l] = last; });  // no sum that is wanted reaches so far
     double_up<C, 1, Low>(last, right, whole, low);
     for (int64_t v = vectors - 1; v >= 0; --v) {
         __builtin_prefetch(later + v * kVectorBytes, 0, 2);
-        double_up<C, 1, Low>(C::fresh(load<V>(cells + v * wide)), right, whole, low);
+        double_up<C, 1, Low>(C::fresh(load<V>(elements + v * wide)), right, whole, low);
         store(sums + v * wide, whole.v);
         if constexpr (Low > 0) store(lows + v * wide, low.v);
     }
 }
 
 template <class C, int... Low>
-inline void sum_vectors_of(int64_t low, const typename C::T* cells, typename C::T* sums, typename C::T* lows,
+inline void sum_vectors_of(int64_t low, const typename C::T* elements, typename C::T* sums, typename C::T* lows,
                            int64_t vectors, const char* later, Seq<Low...>) {
     using T = typename C::T;
     static constexpr void (*kernel[])(const T*, T*, T*, int64_t, const char*) = {&sum_vectors<C, Low>...};
-    kernel[low](cells, sums, lows, vectors, later);
+    kernel[low](elements, sums, lows, vectors, later);
 }
 
-// Sums along a row: those of m = b, 4b, 16b, … cells from each cell on, b being one or a vector's cells, and then of
-// each window the parts that make up k / b, written to the base of 4.
+// Sums along a row: those of m = b, 4b, 16b, … elements from each element on, b being one or a vector's elements, and
+// then of each window the parts that make up k / b, written to the base of 4.
 template <class C>
 struct SumAlongRow {
     using T = typename C::T;
@@ -73,7 +73,7 @@ struct SumAlongRow {
         int64_t step;
         int count;  // of sums side by side, `step` apart
     };
-    int64_t k, unit, n;  // k: of sums of b cells, `unit` elements apart
+    int64_t k, unit, n;  // k: of sums of b elements, `unit` elements apart
     int64_t low = 0, vectors = 0;
     T* lows = nullptr;
     T* sums[kSumLevels];
@@ -127,18 +127,19 @@ struct SumAlongRow {
         each<N>(0, [&](int64_t v) CENOTE_INLINE { store(out + i + v * L::count, finish(all[v].v)); });
     }
 
-    // The windows of a row of cells, each to finish(its total).
+    // The windows of a row of elements, each to finish(its total).
     template <class F>
-    CENOTE_ONCE void row(const T* cells, T* out, const Later& later, F finish) const {
+    CENOTE_ONCE void row(const T* elements, T* out, const Later& later, F finish) const {
         using L = Lane<T, kVectorBytes>;
         constexpr int together = 4;
         constexpr int64_t size = sizeof(T);
         Part parts[2 * kSumLevels];
         int count = 0, level = 0;
-        const T* from = cells;
+        const T* from = elements;
         if constexpr (by_vectors()) {
             if (lows) {
-                sum_vectors_of<C>(low, cells, sums[0], lows, vectors, later.cells, typename MakeSeq<wide>::type{});
+                sum_vectors_of<C>(low, elements, sums[0], lows, vectors, later.elements,
+                                  typename MakeSeq<wide>::type{});
                 from = sums[0];
                 if (low) parts[count++] = {lows + k * unit, 0, 1};
             }
@@ -166,11 +167,11 @@ struct SumAlongRow {
     }
 
     CENOTE_ONCE static void fourfold(T* out, const T* from, int64_t step, int64_t n, const Later& later) {
-        const char* cells = later.cells;
+        const char* elements = later.elements;
         for_lanes_apart<T>(n, [&](auto lane, int64_t i) {
             using V = typename decltype(lane)::V;
             const auto at = [&](int64_t t) { return C::fresh(load<V>(from + i + t * step)); };
-            __builtin_prefetch(cells + i * static_cast<int64_t>(sizeof(T)));
+            __builtin_prefetch(elements + i * static_cast<int64_t>(sizeof(T)));
             store(out + i, C::combine(C::combine(at(0), at(1)), C::combine(at(2), at(3))).v);
         });
     }

@@ -23,7 +23,7 @@ struct SumColumns {
     T* ring;
     Place* places;
 
-    SumColumns(int64_t k_down, int64_t cells, Arena* arena) : k(k_down), n(cells) {
+    SumColumns(int64_t k_down, int64_t elements, Arena* arena) : k(k_down), n(elements) {
         constexpr int64_t wide = Lane<T, kVectorBytes>::count;
         levels = 64 - __builtin_clzll(static_cast<uint64_t>(k));
         pitch = row_pitch<T>(ceil_div(n, wide) * wide);
@@ -96,7 +96,7 @@ struct SumColumns {
         }
     }
 
-    // Up to kStepRows more rows of cells, and to `out`, `pitch` apart, the sums of the k rows that end there. Fewer
+    // Up to kStepRows more rows of elements, and to `out`, `pitch` apart, the sums of the k rows that end there. Fewer
     // than a step are the last ones, and there are as many as a multiple of four to read.
     void next(const T* const* x, T* out, int64_t rows) {
         constexpr int64_t wide = Lane<T, kVectorBytes>::count;
@@ -142,7 +142,7 @@ struct StripDivision {
     StripDivision(const PoolSchedule& of, const PoolTile& b, Arena* arena) : job(&of), n(b.count[1] * b.lanes) {
         divides = of.epilogue == Epilogue::average && !of.by_divisor;
         if (!divides) return;
-        counts = count_cells(of, b, of.rank, arena);
+        counts = count_elements(of, b, of.rank, arena);
         by.along = take<R>(arena, n);
         for (int64_t i = 0; i < n; ++i) {
             const int64_t counted = counts.counted[1][i / b.lanes];
@@ -177,21 +177,21 @@ void sum_strip(const PoolSchedule& job, int64_t task, Arena* arena) {
     const int64_t k = job.axis[0].k, all = b.count[0] + k - 1, n = b.count[1] * b.lanes;
     SumColumns<C> walk(k, rows.n, arena);
     StripDivision<R> divisors(job, b, arena);
-    T* cells = take<T>(arena, kStepRows * walk.pitch + SumAlongRow<C>::behind());
+    T* elements = take<T>(arena, kStepRows * walk.pitch + SumAlongRow<C>::behind());
     const SumAlongRow<C> along(job.axis[1].k, b.lanes, n, arena);
     T* line = same ? nullptr : take<T>(arena, n);
     const T* given[kStepRows];
     const auto give = [&](int64_t r) {
-        T* to = cells + r % kStepRows * walk.pitch;
+        T* to = elements + r % kStepRows * walk.pitch;
         given[r % kStepRows] = rows.give(r, to, T{0});
     };
-    for (int64_t r = 0; r < kStepRows; ++r) given[r] = cells + r * walk.pitch;
+    for (int64_t r = 0; r < kStepRows; ++r) given[r] = elements + r * walk.pitch;
     for (int64_t r = 0; r < least(kStepRows, all); ++r) give(r);
     for (int64_t from = 0; from < all; from += kStepRows) {
         const int64_t count = least(kStepRows, all - from);
-        walk.next(given, cells, count);
+        walk.next(given, elements, count);
         for (int64_t r = 0; r < count; ++r) {
-            T* totals = cells + r * walk.pitch;
+            T* totals = elements + r * walk.pitch;
             if (const int64_t j = from + r - k + 1; j >= 0) {
                 R* to = results.row(j);
                 const Later later{rows.at(from + kStepRows + r), results.at(j + 1)};
@@ -217,7 +217,7 @@ void sum_strip(const PoolSchedule& job, int64_t task, Arena* arena) {
                 }
                 results.wrote(j);
             }
-            // Its place is free for a row of the next step: cells come from memory while others are summed up.
+            // Its place is free for a row of the next step: elements come from memory while others are summed up.
             if (from + kStepRows + r < all) give(from + kStepRows + r);
         }
     }

@@ -76,8 +76,8 @@ void argmax_direct(const PoolSchedule& job, int64_t task, Arena* arena) {
                 char* out = job.y + y * size;
                 O* argmax = static_cast<O*>(job.argmax) + y;
                 const int64_t apart = window.rows > 1 ? window.y_step : n;
-                int64_t base = A::k ? first_cell(*line.axis, line.j0) * job.plane[last] : 0;
-                for (int q = 0; q < depth; ++q) base += first_cell(job.axis[q], j[q]) * job.plane[q];
+                int64_t base = A::k ? window_start(*line.axis, line.j0) * job.plane[last] : 0;
+                for (int q = 0; q < depth; ++q) base += window_start(job.axis[q], j[q]) * job.plane[q];
                 // Windows that are cut along the row come after the others.
                 if (flat) pending_argmax.begin_rows(job, y, n, cut ? 0 : apart);
                 direct_row<C, S, A>(

@@ -1,7 +1,7 @@
-// Norms and smooth maxima of small windows, in single precision. A tile with a cell that is not moderate is computed
-// again the long way, which gives the same bits for all windows without such a cell.
+// Norms and smooth maxima of small windows, in single precision. A tile with an element that is not moderate is
+// computed again the long way, which gives the same bits for all windows without such an element.
 
-// A sum of squares or cubes; w: some cell is not moderate.
+// A sum of squares or cubes; w: some element is not moderate.
 template <int Power>
 struct PowerSum : Placeless {
     using T = float;
@@ -14,8 +14,8 @@ struct PowerSum : Placeless {
         typename Beside<V, U>::type w;
     };
     template <class V>
-    static Reg<V> fresh(V cell) {
-        return {powered(to_float<V>(to_bits(cell) & 0x7fffffffu), Power), wild_power(cell)};
+    static Reg<V> fresh(V element) {
+        return {powered(to_float<V>(to_bits(element) & 0x7fffffffu), Power), wild_power(element)};
     }
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
@@ -27,7 +27,7 @@ struct PowerSum : Placeless {
     }
 };
 
-// The same with the largest cell: of a smooth maximum with β = 1 (Power = 0), or of cubes, whose root need not stay
+// The same with the largest element: of a smooth maximum with β = 1 (Power = 0), or of cubes, whose root need not stay
 // above it.
 template <int Power>
 struct ToppedSum : Placeless {
@@ -42,14 +42,14 @@ struct ToppedSum : Placeless {
     };
 
     template <class V>
-    static Reg<V> fresh(V cell) {
+    static Reg<V> fresh(V element) {
         if constexpr (Power == 0) {
             constexpr float most = static_cast<float>(kSingleExponent);
-            return {power_single(cell, static_cast<float>(kLog2E)), cell,
-                    wild_exponent(cell, __builtin_bit_cast(int32_t, most))};
+            return {power_single(element, static_cast<float>(kLog2E)), element,
+                    wild_exponent(element, __builtin_bit_cast(int32_t, most))};
         } else {
-            const auto power = PowerSum<Power>::fresh(cell);
-            return {power.v, to_float<V>(to_bits(cell) & 0x7fffffffu), power.w};
+            const auto power = PowerSum<Power>::fresh(element);
+            return {power.v, to_float<V>(to_bits(element) & 0x7fffffffu), power.w};
         }
     }
     template <class V>

@@ -5,7 +5,7 @@ template <class R>
 struct Divisions {
     const PoolSchedule& job;
     bool by_count;
-    double full;  // the cells of a whole window, but for those along its row
+    double full;  // the elements of a whole window, but for those along its row
     Division<R> whole;
 
     Divisions(const PoolSchedule& given, int along) : job(given) {
@@ -20,13 +20,13 @@ struct Divisions {
         return static_cast<double>(taps.end - taps.begin);
     }
     double off_the_row(const int64_t* j) const {
-        double cells = 1;
-        for (int q = 0; q < row_depth(job); ++q) cells *= counted(q, j[q]);
-        return cells;
+        double elements = 1;
+        for (int q = 0; q < row_depth(job); ++q) elements *= counted(q, j[q]);
+        return elements;
     }
 };
 
-// S is the dtype of the cells, C::T that of the sums, R that of the results, which are written as S if it is a half.
+// S is the dtype of the elements, C::T that of the sums, R that of the results, which are written as S if it is a half.
 template <class C, class S, class R>
 void sum_direct(const PoolSchedule& job, int64_t task, Arena*) {
     constexpr bool narrow = __is_same(S, Half) || __is_same(S, Brain);
@@ -42,9 +42,9 @@ void sum_direct(const PoolSchedule& job, int64_t task, Arena*) {
             job, b, Weights{}, rows_together(line),
             [&](const int64_t* j, const char* first, const DirectWindow& window, int64_t y) {
                 char* out = job.y + y * size;
-                const double cells = window.cut && by_count ? divisions.off_the_row(j) : divisions.full;
+                const double elements = window.cut && by_count ? divisions.off_the_row(j) : divisions.full;
                 const Division<R> by =
-                    window.cut && by_count ? division<R>(cells * (A::k ? A::k : 1)) : divisions.whole;
+                    window.cut && by_count ? division<R>(elements * (A::k ? A::k : 1)) : divisions.whole;
                 int64_t known = -1;  // the window whose own divisor is `own`: all rows have the same ones
                 Division<R> own{};
                 direct_row<C, S, A>(
@@ -53,7 +53,7 @@ void sum_direct(const PoolSchedule& job, int64_t task, Arena*) {
                         const int64_t at = i + r * window.y_step;
                         if constexpr (A::k != 0 && L::count == 1) {  // perhaps one that is cut along the row
                             if (i != known)
-                                own = by_count ? division<R>(cells * divisions.counted(last, line.j0 + i)) : by;
+                                own = by_count ? division<R>(elements * divisions.counted(last, line.j0 + i)) : by;
                             known = i;
                             write_total<R, S, L>(out + at * size, joined.v, own, streaming);
                         } else {
@@ -62,18 +62,18 @@ void sum_direct(const PoolSchedule& job, int64_t task, Arena*) {
                     });
             },
             [&](const int64_t* j, int64_t y) {
-                const double cells = by_count ? divisions.off_the_row(j) : 1;
+                const double elements = by_count ? divisions.off_the_row(j) : 1;
                 for (int64_t i = 0; i < line.n; ++i) {
                     const double along = A::k ? divisions.counted(last, line.j0 + i) : 1;
                     write_total<R, S, Lane<R, 0>>(job.y + (y + i) * size, R{0},
-                                                  by_count ? division<R>(cells * along) : divisions.whole);
+                                                  by_count ? division<R>(elements * along) : divisions.whole);
                 }
             });
     });
     if (job.streaming) fence_stores();
 }
 
-// NaN left out: a total is divided by the cells that are in it, and by those of the padding that count.
+// NaN left out: a total is divided by the elements that are in it, and by those of the padding that count.
 template <class T>
 void valid_sum_direct(const PoolSchedule& job, int64_t task, Arena*) {
     using C = SumValid<T>;

@@ -318,20 +318,20 @@ void uint_direct(const PoolSchedule& job, int64_t task, Arena*) {
         const Span taps = job.include_pad ? padded_taps(job.axis[q], j) : real_taps(job.axis[q], j);
         return static_cast<double>(taps.end - taps.begin);
     };
-    const auto one_by_one = [&](Span some, const char* first, const DirectWindow& window, double cells, char* out) {
+    const auto one_by_one = [&](Span some, const char* first, const DirectWindow& window, double elements, char* out) {
         for (int64_t i = some.begin; i < some.end; ++i) {
             const Span taps = lanes ? Span{0, 1} : real_taps(a, j0 + i);
-            const double count = lanes ? cells : cells * counted(last, j0 + i);
-            const char* x = first + (lanes ? i : first_cell(a, j0 + i) * unit) * size;
+            const double count = lanes ? elements : elements * counted(last, j0 + i);
+            const char* x = first + (lanes ? i : window_start(a, j0 + i) * unit) * size;
             for (int64_t e = 0; e < unit; ++e)
                 one_average(x + e * size, window, taps, unit * size, count, size, flip, out + (i * unit + e) * written,
                             to_float);
         }
     };
     const auto row = [&](const int64_t* j, const char* first, const DirectWindow& window, int64_t y) {
-        double cells = 1;
-        for (int q = 0; q < depth; ++q) cells *= counted(q, j[q]);
-        const Rounding rounding(cells * static_cast<double>(k), window.count * k, flip);
+        double elements = 1;
+        for (int q = 0; q < depth; ++q) elements *= counted(q, j[q]);
+        const Rounding rounding(elements * static_cast<double>(k), window.count * k, flip);
         const bool two_by_two = k == 2 && window.count == 2 && rounding.divides_by_four();
         const UintRow kernel = two_by_two ? kernels.two_by_two : kernels.row[__builtin_ctzll(static_cast<uint64_t>(k))];
         const int64_t later = window.x_step > 0 ? (kAhead + window.x_step - 1) / window.x_step * window.x_step : 0;
@@ -339,7 +339,7 @@ void uint_direct(const PoolSchedule& job, int64_t task, Arena*) {
             char* out = job.y + y * written;
             int64_t done = 0;  // of the windows that lack no element along the row
             if (window.count > 0) {
-                const char* x = first + (lanes ? 0 : (first_cell(a, j0) + whole.begin * k) * unit * size);
+                const char* x = first + (lanes ? 0 : (window_start(a, j0) + whole.begin * k) * unit * size);
                 const char* rows[kDirectTaps];
                 for (int64_t e = 0; e < window.count; ++e) rows[e] = x + window.at[e];
                 char* to = out + whole.begin * unit * written;
@@ -351,8 +351,8 @@ void uint_direct(const PoolSchedule& job, int64_t task, Arena*) {
                     done = kernels.pixels[unit - 3](rows, rounding, to, many, later);
                 }
             }
-            one_by_one({0, whole.begin}, first, window, cells, out);
-            one_by_one({whole.begin + done, n}, first, window, cells, out);
+            one_by_one({0, whole.begin}, first, window, elements, out);
+            one_by_one({whole.begin + done, n}, first, window, elements, out);
         }
     };
     for_window_rows(job, b, Weights{}, depth, INT64_MAX, row,

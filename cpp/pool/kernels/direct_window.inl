@@ -1,14 +1,15 @@
-// Small windows, all cells of which are joined in registers: nothing between the cells and the results goes through
-// memory. A row of results at a time: the lanes of one window, or windows one or two apart along the innermost axis.
+// Small windows, all elements of which are joined in registers: nothing between the elements and the results goes
+// through memory. A row of results at a time: the lanes of one window, or windows one or two apart along the innermost
+// axis.
 
 constexpr int64_t kAhead = 4096;  // bytes; 2048: max 2×2×2 6 to 8 % slower, the others the same
 
-// The real cells of a window, but for those along its row.
+// The real elements of a window, but for those along its row.
 struct DirectWindow {
     int64_t size[3];  // how many along each axis that has more than one, outermost first
     int64_t count;
-    bool cut;                  // some cells are missing
-    int64_t at[kDirectTaps];   // bytes from the window's first cell, in row-major order
+    bool cut;                  // some elements are missing
+    int64_t at[kDirectTaps];   // bytes from the window's first element, in row-major order
     int64_t tap[kDirectTaps];  // by which an argmax is reported
     // So many rows of results have such a window: bytes of x and elements of y from one to the next.
     int64_t rows = 1, x_step = 0, y_step = 0;
@@ -40,7 +41,7 @@ inline DirectWindow direct_window_of(const PoolSchedule& job, int depth, const S
     return window;
 }
 
-// A window whose size is known when this is compiled: A × B × D cells. A = 0: it is not.
+// A window whose size is known when this is compiled: A × B × D elements. A = 0: it is not.
 template <int A, int B, int D>
 struct Shape {
     static constexpr int count = A * B * D;
@@ -48,7 +49,7 @@ struct Shape {
 };
 using AnyShape = Shape<0, 0, 0>;
 
-// Where the cells of a window lie: in registers if their number is known.
+// Where the elements of a window lie: in registers if their number is known.
 template <class N>
 struct Rows {
     const char* p[N::count ? N::count : 1];
@@ -57,7 +58,7 @@ struct Rows {
     const DirectWindow* window;
     uint64_t key;
 
-    Rows(const char* cell, const DirectWindow& given) : first(cell), window(&given), key(given.key) {
+    Rows(const char* element, const DirectWindow& given) : first(element), window(&given), key(given.key) {
         each<N::count>(0, [&](int64_t i) CENOTE_INLINE {
             p[i] = first + given.at[i];
             taps[i] = given.tap[i];
@@ -77,7 +78,7 @@ CENOTE_INLINE inline RegOf<C, typename L::V> window_element(const Rows<N>& rows,
     return C::tap(C::fresh(flipped<C>(read<S, L>(rows.at(i) + by), rows.key)), rows.tap(i));
 }
 
-// The cells of a window but for those along the row, `by` bytes further on, joined.
+// The elements of a window but for those along the row, `by` bytes further on, joined.
 template <class C, class S, class L, class N>
 CENOTE_INLINE inline RegOf<C, typename L::V> reduce_window(const Rows<N>& rows, int64_t by) {
     auto all = window_element<C, S, L>(rows, 0, by);
@@ -102,7 +103,7 @@ CENOTE_INLINE inline RegOf<C, typename L::V> reduce_window(const Rows<N>& rows, 
     return all;
 }
 
-// One window with the cells `taps` of its row, the first one of which would be at rows.first; none: C::empty.
+// One window with the elements `taps` of its row, the first one of which would be at rows.first; none: C::empty.
 template <class C, class S, class N>
 inline RegOf<C, typename C::T> window_alone(const Rows<N>& rows, Span taps, int64_t distance, int64_t weight) {
     using T = typename C::T;
@@ -124,7 +125,7 @@ inline RegOf<C, typename C::T> window_alone(const Rows<N>& rows, Span taps, int6
 }
 
 template <int Which, class C, class L>
-CENOTE_INLINE inline RegOf<C, typename L::V> alternate_cells(RegOf<C, typename L::V> a, RegOf<C, typename L::V> b) {
+CENOTE_INLINE inline RegOf<C, typename L::V> alternate_elements(RegOf<C, typename L::V> a, RegOf<C, typename L::V> b) {
     constexpr int bytes = sizeof(typename L::V);
     auto out = a;
     out.v = alternate<Which, typename C::T, bytes>(a.v, b.v);
@@ -140,9 +141,9 @@ CENOTE_INLINE inline RegOf<C, typename L::V> alternate_cells(RegOf<C, typename L
 struct Line {
     const Axis* axis;
     int64_t j0, n;
-    Span whole;                        // the windows that lack no cell of the row, or only what mends_ends() is about
-    int64_t weight;                    // of a tap along it
-    bool front = false, back = false;  // the first window lacks its first cell, the last one its last
+    Span whole;      // the windows that lack no element of the row, or only what mends_ends() is about
+    int64_t weight;  // of a tap along it
+    bool front = false, back = false;  // the first window lacks its first element, the last one its last
 };
 
 inline Line line_of(const PoolSchedule& job, const PoolTile& b, const Weights& weights) {
@@ -152,19 +153,19 @@ inline Line line_of(const PoolSchedule& job, const PoolTile& b, const Weights& w
             weights.of[last]};
 }
 
-// How the windows of a row lie: K cells each, Stride apart, or the lanes of one window (K = 0).
+// How the windows of a row lie: K elements each, Stride apart, or the lanes of one window (K = 0).
 template <int K, int Stride = 1, bool Dilated = false>
 struct Along {
     static constexpr int k = K, stride = Stride;
     static constexpr bool dilated = Dilated;
 };
 
-// Which end of a row some windows lie at, one of which lacks the cell there.
+// Which end of a row some windows lie at, one of which lacks the element there.
 enum class End { none, front, back };
 template <End E>
 struct Ends {};
 
-// Whether that cell can have its neighbour in its place, which is in the window too: that changes no maximum. Joined
+// Whether that element can have its neighbour in its place, which is in the window too: that changes no maximum. Joined
 // one by one, such windows take a quarter of the time of a row, and results that begin at the second one are no whole
 // vectors, which cannot be written with streaming stores (max 3×3 s2 p1 of 32×64×112×112: 4.4 ms, and 3.6 so).
 template <class C, class S, class A>
@@ -176,8 +177,8 @@ inline Line with_ends(Line line) {
         constexpr int64_t wide = Lane<typename C::T, kVectorBytes>::count;
         const Axis& a = *line.axis;
         if (line.n <= wide || line.whole.end - line.whole.begin < wide) return line;
-        line.front = line.whole.begin == 1 && first_cell(a, line.j0) == -1;
-        line.back = line.whole.end == line.n - 1 && first_cell(a, line.j0 + line.n - 1) + A::k - 1 == a.n;
+        line.front = line.whole.begin == 1 && window_start(a, line.j0) == -1;
+        line.back = line.whole.end == line.n - 1 && window_start(a, line.j0 + line.n - 1) + A::k - 1 == a.n;
         line.whole.begin -= line.front;
         line.whole.end += line.back;
     }
@@ -193,8 +194,8 @@ inline V last_twice(V v, Seq<I...>) {
     return __builtin_shufflevector(v, v, (I + 1 < static_cast<int>(sizeof...(I)) ? I + 1 : I)...);
 }
 
-// As many windows as L has lanes, the first one `by` bytes on. Only their cells are read: a row may end where they do.
-// Of windows two cells apart, all but the first cells are odd ones of a row that starts just before them.
+// As many windows as L has lanes, the first one `by` bytes on. Only their elements are read: a row may end where they
+// do. Of windows two elements apart, all but the first elements are odd ones of a row that starts just before them.
 template <class C, class S, class A, class L, End E = End::none, class N>
 CENOTE_INLINE inline RegOf<C, typename L::V> side_by_side(const Rows<N>& rows, const Line& line, int64_t by) {
     constexpr int64_t size = sizeof(S), next = L::count * size;
@@ -209,18 +210,18 @@ CENOTE_INLINE inline RegOf<C, typename L::V> side_by_side(const Rows<N>& rows, c
             });
             return all;
         } else {
-            // A vector of cells of which the last one lies behind the row.
+            // A vector of elements of which the last one lies behind the row.
             const auto behind = [&](int64_t from) CENOTE_INLINE {
-                auto cells = part(S{}, E == End::back ? from - size : from);
-                if constexpr (E == End::back) cells.v = last_twice(cells.v, typename MakeSeq<L::count>::type{});
-                return cells;
+                auto elements = part(S{}, E == End::back ? from - size : from);
+                if constexpr (E == End::back) elements.v = last_twice(elements.v, typename MakeSeq<L::count>::type{});
+                return elements;
             };
             const auto odd = [&](int64_t t) CENOTE_INLINE {
                 const int64_t from = by + (t * d - 1) * size;
                 if constexpr (told_apart)
                     return C::tap(part(OddBrain{}, from), t * line.weight);
                 else
-                    return C::tap(alternate_cells<1, C, L>(part(S{}, from), behind(from + next)), t * line.weight);
+                    return C::tap(alternate_elements<1, C, L>(part(S{}, from), behind(from + next)), t * line.weight);
             };
             RegOf<C, typename L::V> all;
             if constexpr (told_apart) {
@@ -228,24 +229,24 @@ CENOTE_INLINE inline RegOf<C, typename L::V> side_by_side(const Rows<N>& rows, c
             } else {
                 auto a = part(S{}, E == End::front ? by + size : by);
                 if constexpr (E ==
-                              End::front) {  // the first cell lies before the row, and is reported as its neighbour
+                              End::front) {  // the first element lies before the row, and is reported as its neighbour
                     a.v = first_twice(a.v, typename MakeSeq<L::count>::type{});
                     if constexpr (C::two_planes) a.w[0] += static_cast<typename C::U>(line.weight);
                 }
                 const auto b = A::k == 2 ? behind(by + next) : part(S{}, by + next);
-                all = alternate_cells<0, C, L>(a, b);
+                all = alternate_elements<0, C, L>(a, b);
                 if constexpr (A::dilated)
                     all = C::combine(all, odd(1));
                 else
-                    all = C::combine(all, C::tap(alternate_cells<1, C, L>(a, b), line.weight));
+                    all = C::combine(all, C::tap(alternate_elements<1, C, L>(a, b), line.weight));
             }
             if constexpr (A::k == 3) all = C::combine(all, odd(2));
             return all;
         }
     };
     RegOf<C, typename L::V> all;
-    // Along the row last: a sum because that is its order, whole numbers because any order will do and cells two apart
-    // are then separated once and not for each row.
+    // Along the row last: a sum because that is its order, whole numbers because any order will do and elements two
+    // apart are then separated once and not for each row.
     if constexpr (C::summed || (!C::two_planes && !Limits<typename C::T>::has_nan)) {
         all = row([&](auto storage, int64_t from)
                       CENOTE_INLINE { return reduce_window<C, decltype(storage), L>(rows, from); });
@@ -267,7 +268,7 @@ CENOTE_INLINE inline RegOf<C, typename L::V> side_by_side(const Rows<N>& rows, c
     return all;
 }
 
-// A sum that lacks some cells: padded cells are +0.0, so that a total of zero is never -0.0.
+// A sum that lacks some elements: padded elements are +0.0, so that a total of zero is never -0.0.
 template <class C, class L>
 CENOTE_INLINE inline RegOf<C, typename L::V> mended(RegOf<C, typename L::V> joined, bool cut) {
     if constexpr (C::summed)
@@ -285,7 +286,7 @@ CENOTE_ONCE void direct_one_by_one(const Line& line, const char* first, const Di
     for (int64_t i = some.begin; i < some.end; ++i) {
         const Span taps = A::k ? real_taps(a, line.j0 + i) : Span{0, 1};
         const bool cut = window.cut || (A::k && taps.end - taps.begin < a.k);
-        const char* x = first + (A::k ? first_cell(a, line.j0 + i) : i) * size;
+        const char* x = first + (A::k ? window_start(a, line.j0 + i) : i) * size;
         for (int64_t r = 0; r < window.rows; ++r, x += window.x_step) {
             const auto joined = window_alone<C, S>(Rows<N>(x, window), taps, a.d * size, line.weight);
             done(L{}, i, mended<C, L>(joined, cut), r);
@@ -293,17 +294,17 @@ CENOTE_ONCE void direct_one_by_one(const Line& line, const char* first, const Di
     }
 }
 
-// The windows that lack no cell of the row, or all lanes, in whole vectors: at least one.
+// The windows that lack no element of the row, or all lanes, in whole vectors: at least one.
 template <class C, class S, class A, class N, int Bytes = kVectorBytes, class Done>
 CENOTE_INLINE inline void row_of_shape(const Line& line, const char* first, const DirectWindow& window, Done done) {
     using L = Lane<typename C::T, Bytes>;
     constexpr int64_t size = sizeof(S);
     constexpr int lines = A::stride * L::count * size > 64 ? A::stride * L::count * size / 64 : 1;
-    if (A::k) first += first_cell(*line.axis, line.j0) * size;
+    if (A::k) first += window_start(*line.axis, line.j0) * size;
     const int64_t many = window.rows, x_step = window.x_step;
     const Span whole = line.whole;
-    // Cells of a later row are fetched meanwhile: rows side by side, 896 bytes apart, are not found by the CPU itself
-    // (max 2×2 of 51 MB of float64, two threads: 3.2 ms, and 2.2 so).
+    // Elements of a later row are fetched meanwhile: rows side by side, 896 bytes apart, are not found by the CPU
+    // itself (max 2×2 of 51 MB of float64, two threads: 3.2 ms, and 2.2 so).
     const int64_t later = x_step > 0 ? (kAhead + x_step - 1) / x_step * x_step : 0;
     for (int64_t r = 0; r < many; ++r, first += x_step) {
         const Rows<N> rows(first, window);
@@ -334,7 +335,7 @@ CENOTE_INLINE inline void row_of_shape(const Line& line, const char* first, cons
 }
 
 // One row of results, or several with the same window: done(lane, i, joined, row) for all windows or lanes i.
-// `first` is the first lane of the window, or where cell 0 of the row lies.
+// `first` is the first lane of the window, or where element 0 of the row lies.
 template <class C, class S, class A, class Done>
 inline void direct_row(const Line& line, const char* first, const DirectWindow& window, Done done) {
     constexpr int k = A::k;
@@ -383,7 +384,7 @@ inline void direct_row(const Line& line, const char* first, const DirectWindow& 
         as(AnyShape{});
     };
     whole_ones();
-    // These come after the others, which have brought the cells in (max 3×3 s2 p1 of 32×64×112×112: 7.4 ms, and 5.8
+    // These come after the others, which have brought the elements in (max 3×3 s2 p1 of 32×64×112×112: 7.4 ms, and 5.8
     // so).
     alone(0, line.whole.begin);
     alone(line.whole.end, line.n);

@@ -2,7 +2,8 @@
 //
 // Pass by pass; a tile with a window that is not moderate is computed in double precision too.
 
-// Which cells are moderate, as zeros in `wild`, if it is there; whether all are. The terms of those that are not are 1.
+// Which elements are moderate, as zeros in `wild`, if it is there; whether all are. The terms of those that are not
+// are 1.
 inline bool single_terms(const Norm& given, const float* x, float* terms, float* wild, int64_t n) {
     using Wide = typename Lane<float, kVectorBytes>::V;
     const Norm norm = given;  // which no store can change
@@ -39,12 +40,12 @@ inline void finish_single(const Norm& given, float* row, const float* bound, int
 struct Single {
     View totals;
     const float* bound;  // laid out as the totals
-    const float* wild;   // likewise: above 0 where a cell is not moderate; null: nowhere
+    const float* wild;   // likewise: above 0 where an element is not moderate; null: nowhere
 };
 
-inline const float* passed(const RowKernels& op, const PoolSchedule& job, const PoolTile& b, View view, float* cells,
+inline const float* passed(const RowKernels& op, const PoolSchedule& job, const PoolTile& b, View view, float* elements,
                            Arena* arena) {
-    view.base = {bytes(cells), nullptr};
+    view.base = {bytes(elements), nullptr};
     return reinterpret_cast<const float*>(run_passes(op, job, b, view, nullptr, arena).base.v);
 }
 
@@ -52,22 +53,22 @@ inline Single in_single(const PoolSchedule& job, const PoolTile& b, Arena* arena
     Single s{};
     const Norm norm = norm_of(job);
     const View in = brought_in<float>(job, b, 0, arena);
-    float* cells = reinterpret_cast<float*>(in.base.v);
-    const int64_t size = tile_cells<float>(job, b);
+    float* elements = reinterpret_cast<float*>(in.base.v);
+    const int64_t size = tile_elements<float>(job, b);
     const bool exponential = job.prologue == Prologue::exponential;
-    if (!exponential) absolute(cells, size);
+    if (!exponential) absolute(elements, size);
     View terms = in;
     float* powers = take<float>(arena, size);
     terms.base = {bytes(powers), nullptr};
     const RowKernels& max = *CENOTE_ROWS::max_rows(DType::f32, true);
-    if (!single_terms(norm, cells, powers, nullptr, size)) {
+    if (!single_terms(norm, elements, powers, nullptr, size)) {
         float* wild = take<float>(arena, size);
-        single_terms(norm, cells, powers, wild, size);
+        single_terms(norm, elements, powers, wild, size);
         s.wild = passed(max, job, b, in, wild, arena);
     }
     s.totals = run_passes(*CENOTE_ROWS::sum_rows(DType::f32), job, b, terms, nullptr, arena);
     if (exponential || job.power > 2.0)  // squares and magnitudes see to that by themselves
         s.bound = passed(exponential && job.beta < 0 ? *CENOTE_ROWS::max_rows(DType::f32, false) : max, job, b, in,
-                         cells, arena);
+                         elements, arena);
     return s;
 }

@@ -1,7 +1,7 @@
-// What windows that slide are made of: numbers, with the offsets of their cells or without, and halves by the
-// order of their bits. Each says what a cell is (`fresh`), what is held of a row, and what is written.
+// What windows that slide are made of: numbers, with the offsets of their elements or without, and halves by the
+// order of their bits. Each says what an element is (`fresh`), what is held of a row, and what is written.
 
-// Cells as they are. Placed: with their offsets.
+// Elements as they are. Placed: with their offsets.
 template <class T_, bool Largest, bool Omit = false, bool Placed = false>
 struct Numbers {
     using T = T_;
@@ -20,15 +20,15 @@ struct Numbers {
     explicit Numbers(const PoolSchedule&) {}
     static T none() { return C::absent(); }
     template <class V>
-    static Reg<V> fresh(V cell) {
-        return {cell};
+    static Reg<V> fresh(V element) {
+        return {element};
     }
     template <class V>
     static Reg<V> held(V v) {
         return {v};
     }
     template <class V>
-    static V cell(Reg<V> r) {
+    static V element(Reg<V> r) {
         return C::result(r.v);
     }
     static bool wild() { return false; }
@@ -54,21 +54,21 @@ struct Keys {
     explicit Keys(const PoolSchedule& job) : key(static_cast<T>(job.key)) {}
     T none() const { return static_cast<T>(C::absent() ^ key); }
     template <class V>
-    Reg<V> fresh(V cell) const {
-        return {V(cell ^ key)};
+    Reg<V> fresh(V element) const {
+        return {V(element ^ key)};
     }
     template <class V>
     static Reg<V> held(V v) {
         return {v};
     }
     template <class V>
-    V cell(Reg<V> r) const {
+    V element(Reg<V> r) const {
         return V(r.v ^ key);
     }
     static bool wild() { return false; }
 };
 
-// Halves by their keys, which do not distinguish a -0.0 or a NaN: all cells are searched for them.
+// Halves by their keys, which do not distinguish a -0.0 or a NaN: all elements are searched for them.
 struct Halves {
     using T = int16_t;
     using U = uint16_t;
@@ -88,9 +88,9 @@ struct Halves {
             store(all.largest, largest);
         }
         template <class V>
-        void at(V cell) {
-            const V size = half_size(cell);
-            least = cell < least ? cell : least;
+        void at(V element) {
+            const V size = half_size(element);
+            least = element < least ? element : least;
             largest = size > largest ? size : largest;
         }
     };
@@ -99,15 +99,15 @@ struct Halves {
         : infinity(half_infinity(job.in)), flip(job.reduce == Reduce::max ? 0 : -1) {}
     T none() const { return static_cast<T>(flip ? infinity : infinity | INT16_MIN); }
     template <class V>
-    Reg<V> fresh(V cell) const {
-        return {V(half_key(cell, half_size(cell)) ^ flip)};
+    Reg<V> fresh(V element) const {
+        return {V(half_key(element, half_size(element)) ^ flip)};
     }
     template <class V>
     static Reg<V> held(V v) {
         return {v};
     }
     template <class V>
-    V cell(Reg<V> r) const {
+    V element(Reg<V> r) const {
         return half_of_key(V(r.v ^ flip));
     }
     bool wild() const {
@@ -140,16 +140,16 @@ struct WildHalves {
     T none() const { return static_cast<T>(flip ? infinity : infinity | INT16_MIN); }
     static constexpr T nan() { return INT16_MAX; }
     template <class V>
-    Reg<V> fresh(V cell) const {
-        const V size = half_size(cell), key = half_key(cell, size);
-        return {cell, size > infinity ? splat<V>(nan()) : V(key ^ flip)};
+    Reg<V> fresh(V element) const {
+        const V size = half_size(element), key = half_key(element, size);
+        return {element, size > infinity ? splat<V>(nan()) : V(key ^ flip)};
     }
     template <class V>
     Reg<V> held(V v) const {
         return fresh(v);
     }
     template <class V>
-    V cell(Reg<V> r) const {
+    V element(Reg<V> r) const {
         return r.key == nan() ? V(r.v | quiet) : r.v;
     }
     template <class V>

@@ -3,38 +3,38 @@
 // it and written, in one go: two passes would spend more time on getting from one row of a few vectors to the next than
 // on the rows.
 
-// Of longer rows, in bytes, the next ones of cells and of results are fetched meanwhile: what is held of them fills the
-// nearest cache (max 3×3 s1 of 2048², two threads: 1.25 ms, and 0.85 so; over 64 lanes of 8×112×112 1.97 and 1.43; 512
-// bytes at a time, and not a vector: 1.6). Short ones the CPU fetches itself (rows of 5 KiB: 1.27 ms, and 1.51 so; 112
-// bytes of int8: 5.3 and 6.8).
+// Of longer rows, in bytes, the next ones of elements and of results are fetched meanwhile: what is held of them fills
+// the nearest cache (max 3×3 s1 of 2048², two threads: 1.25 ms, and 0.85 so; over 64 lanes of 8×112×112 1.97 and 1.43;
+// 512 bytes at a time, and not a vector: 1.6). Short ones the CPU fetches itself (rows of 5 KiB: 1.27 ms, and 1.51 so;
+// 112 bytes of int8: 5.3 and 6.8).
 constexpr int64_t kLongRow = 6144;
 
 // An element of a row of results whose window is cut along the row.
 template <class U>
 struct Cut {
     int64_t at;
-    U first;    // the place of its first cell along the row
+    U first;    // the place of its first element along the row
     bool none;  // it has none
 };
 
-// Where rows of cells and of results lie, and what is held of the last rows.
+// Where rows of elements and of results lie, and what is held of the last rows.
 template <class N>
 struct LineBuffer {
     using T = typename N::T;
     using U = typename N::U;
     int64_t x_step, y_step;  // bytes from one row to the next
     bool streaming;          // results are written with streaming stores
-    int64_t apart;           // elements from one cell of a window to the next along the row
+    int64_t apart;           // elements from one element of a window to the next along the row
     // A ring of rows: the rows of a window are `between` places apart, and the next one goes to `place`.
     T* held;
     U* held_argmax;
     int64_t room, places, between, place;
-    // Where windows are cut, rows are laid between cells that lose against any other. There are two places for them by
-    // turns: a row that was written just now is slow to read. Max 3×3 s1 p1 of 16 planes of 112×112, with windows that
-    // are cut one by one: 235 µs; in one place: 90 µs; in two: 76 µs.
-    T* lines[2];             // null: cells are read where they lie
-    int64_t before, inside;  // padding in front of a row, and its cells, in elements
-    // A flat index is the sum of what its row of cells, the window's place along the row and its tap there add. A
+    // Where windows are cut, rows are laid between elements that lose against any other. There are two places for them
+    // by turns: a row that was written just now is slow to read. Max 3×3 s1 p1 of 16 planes of 112×112, with windows
+    // that are cut one by one: 235 µs; in one place: 90 µs; in two: 76 µs.
+    T* lines[2];             // null: elements are read where they lie
+    int64_t before, inside;  // padding in front of a row, and its elements, in elements
+    // A flat index is the sum of what its row of elements, the window's place along the row and its tap there add. A
     // number in the window does without the place, and what the window's own first row adds is taken off.
     U row, row_step, tap, own, own_step;
     const U* along;
@@ -43,8 +43,8 @@ struct LineBuffer {
     ArgmaxStore<U> pending_argmax;
 };
 
-// Padding is laid out as cells that are no larger than any other. Where that is the result, all cells are, and the
-// first one that is none of the padding wins.
+// Padding is laid out as elements that are no larger than any other. Where that is the result, all elements are, and
+// the first one that is none of the padding wins.
 template <class T, class U>
 CENOTE_ONCE void fix_padding_argmax(const Cut<U>* cuts, int64_t count, const char* y, U* argmax, U row, T none) {
     for (const Cut<U>* c = cuts; c < cuts + count; ++c) {
@@ -53,10 +53,9 @@ CENOTE_ONCE void fix_padding_argmax(const Cut<U>* cuts, int64_t count, const cha
     }
 }
 
-// `count` rows of n results side by side, at least as many as a vector has lanes: K cells of the row x and what is held
-// of the Rows - 1 rows before it. Only cells of the windows are read.
-// Large: rows may be long, and results may be written with streaming stores. A row of less than a line has no time to
-// ask.
+// `count` rows of n results side by side, at least as many as a vector has lanes: K elements of the row x and what is
+// held of the Rows - 1 rows before it. Only elements of the windows are read. Large: rows may be long, and results may
+// be written with streaming stores. A row of less than a line has no time to ask.
 template <class N, int K, int Rows, bool Large>
 CENOTE_ONCE void line_buffer_rows(N& given, LineBuffer<N>& state, const char* x, char* y, int64_t n, int64_t count) {
     using T = typename N::T;
@@ -71,7 +70,7 @@ CENOTE_ONCE void line_buffer_rows(N& given, LineBuffer<N>& state, const char* x,
     typename N::Look look(given);
     const bool laid = slide.lines[0] != nullptr;
     const bool streaming = Large && slide.streaming, is_long = Large && n * size >= kLongRow;
-    const int64_t apart = slide.apart * size, cells = n + (K - 1) * slide.apart;
+    const int64_t apart = slide.apart * size, elements = n + (K - 1) * slide.apart;
     const auto lay = [&](int64_t row, const char* from) {
         copy_row(slide.lines[row % 2] + slide.before, reinterpret_cast<const T*>(from), slide.inside);
     };
@@ -97,25 +96,25 @@ CENOTE_ONCE void line_buffer_rows(N& given, LineBuffer<N>& state, const char* x,
                 __builtin_prefetch(x + slide.x_step + at * size);
                 if (!streaming) __builtin_prefetch(y + slide.y_step + at * size, 1);
             }
-            V cell[K];
+            V element[K];
             Reg all;
             each<K>(K, [&](int64_t t) CENOTE_INLINE {
-                cell[t] = load<V>(from + at * size + t * apart);
-                const Reg next = numbers.fresh(cell[t]);
+                element[t] = load<V>(from + at * size + t * apart);
+                const Reg next = numbers.fresh(element[t]);
                 all = t ? C::combine(all, next) : next;
             });
-            look.at(cell[0]);
+            look.at(element[0]);
             // Each vector has a place of its own: parts of two are slow to read.
             store(slide.held + held[Rows - 1] + i, all.v);
-            // The first cell with the bits of the result is the winner: of numbers, of zeros and of NaN.
+            // The first element with the bits of the result is the winner: of numbers, of zeros and of NaN.
             const auto prefer = [](V a, V result, W its, W others)
                                     CENOTE_INLINE { return (W)a == (W)result ? its : others; };
             W winner;
             if constexpr (N::placed) {
                 winner = splat<W>(static_cast<U>(from_row + (K - 1) * slide.tap));
                 each<K - 1>(K - 1, [&](int64_t t) CENOTE_INLINE {
-                    const U cell_at = static_cast<U>(from_row + static_cast<U>(K - 2 - t) * slide.tap);
-                    winner = prefer(cell[K - 2 - t], all.v, splat<W>(cell_at), winner);
+                    const U element_at = static_cast<U>(from_row + static_cast<U>(K - 2 - t) * slide.tap);
+                    winner = prefer(element[K - 2 - t], all.v, splat<W>(element_at), winner);
                 });
                 store(slide.held_argmax + held[Rows - 1] + i, winner);
             }
@@ -124,7 +123,7 @@ CENOTE_ONCE void line_buffer_rows(N& given, LineBuffer<N>& state, const char* x,
                                  CENOTE_INLINE { row[t] = t < Rows - 1 ? load<V>(slide.held + held[t] + i) : all.v; });
             if constexpr (Rows == 2) all = C::combine(numbers.held(row[0]), all);
             if constexpr (Rows == 3) all = C::combine(C::combine(numbers.held(row[0]), numbers.held(row[1])), all);
-            store_or_stream(y + at * size, numbers.cell(all), streaming);
+            store_or_stream(y + at * size, numbers.element(all), streaming);
             if constexpr (N::placed) {
                 if constexpr (Rows > 1)
                     each<Rows - 1>(Rows - 1, [&](int64_t t) CENOTE_INLINE {
@@ -132,13 +131,14 @@ CENOTE_ONCE void line_buffer_rows(N& given, LineBuffer<N>& state, const char* x,
                         winner = prefer(row[u], all.v, load<W>(slide.held_argmax + held[u] + i), winner);
                     });
                 winner = winner + (load<W>(slide.along + at) - own);
-                if constexpr (N::omit)  // all cells are NaN that are left out
+                if constexpr (N::omit)  // all elements are NaN that are left out
                     winner = all.v == all.v ? winner : splat<W>(static_cast<U>(~U{0}));
                 store(argmax + at, winner);
                 if (pending_argmax.lines) pending_argmax.flush_some(r * n);
             }
         }
-        for (int64_t i = n; i < cells; i += wide) look.at(load<V>(from + least(i, cells - wide) * size));  // the others
+        for (int64_t i = n; i < elements; i += wide)
+            look.at(load<V>(from + least(i, elements - wide) * size));  // the others
         if constexpr (N::placed) {
             const U top = static_cast<U>(from_row - own - static_cast<U>((Rows - 1) * slide.between) * slide.row_step);
             if (slide.cut) fix_padding_argmax<T, U>(slide.cuts, slide.cut, y, argmax, top, N::none());
@@ -182,11 +182,11 @@ void line_buffer_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
                       n % wide == 0 && at_vectors(job.y + b.y * size, slide.y_step);
     const Rows* way = ways[a.k - 2][slide.streaming || n * size >= kLongRow];
     slide.room = n + wide;
-    const int64_t first = most(first_cell(a, j0), 0), places = (up.k - 1) * up.d + 1;
+    const int64_t first = most(window_start(a, j0), 0), places = (up.k - 1) * up.d + 1;
     slide.held = take<T>(arena, places * slide.room);
     if (cut) {
         const int64_t length = n + (a.k - 1) * slide.apart;
-        slide.before = least(most(-first_cell(a, j0), 0) * unit, length);
+        slide.before = least(most(-window_start(a, j0), 0) * unit, length);
         slide.inside = most(0, least((a.n - first) * unit, length - slide.before));
         for (T*& line : slide.lines) {
             line = take<T>(arena, length);
@@ -206,7 +206,7 @@ void line_buffer_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
         U* along = take<U>(arena, n);
         Cut<U>* cuts = take<Cut<U>>(arena, n);
         for (int64_t j = 0, e = 0; j < b.count[last]; ++j) {
-            const U here = static_cast<U>(flat ? first_cell(a, j0 + j) * job.plane[last] : 0);
+            const U here = static_cast<U>(flat ? window_start(a, j0 + j) * job.plane[last] : 0);
             const Span taps = real_taps(a, j0 + j);
             for (int64_t lane = 0; lane < unit; ++lane, ++e) {
                 along[e] = here;
@@ -219,11 +219,11 @@ void line_buffer_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
         slide.cuts = cuts;
     }
     for (int64_t i = 0, next; i < rows; i = next) {
-        // Rows of windows that lack no row of cells are gone through together.
+        // Rows of windows that lack no row of elements are gone through together.
         const bool in_line = i >= sound.begin && i < sound.end;
         next = in_line ? least(sound.end, i + most_rows) : i + 1;
         const Span taps = real_taps(up, up_j0 + i);
-        const int64_t count = taps.end - taps.begin, top = first_cell(up, up_j0 + i) + taps.begin * up.d;
+        const int64_t count = taps.end - taps.begin, top = window_start(up, up_j0 + i) + taps.begin * up.d;
         const int64_t at = b.y + i * y_stride;
         const char* x = b.x + top * x_stride;
         char* y = job.y + at * size;

@@ -1,8 +1,9 @@
-// Norms and smooth maxima of small windows that overlap, in single precision: every cell is raised to its power once.
+// Norms and smooth maxima of small windows that overlap, in single precision: every element is raised to its power
+// once.
 //
 // A tile is gone through in strips that stay in the nearest caches. A ring holds the last rows of powers. Rows of a
-// window are joined, then the cells along the row, and the results are written from there: the order of the passes, so
-// that a tile with a cell that is not moderate is computed again the long way, with the same bits for all other
+// window are joined, then the elements along the row, and the results are written from there: the order of the passes,
+// so that a tile with an element that is not moderate is computed again the long way, with the same bits for all other
 // windows.
 
 constexpr int64_t kStripElements = 2048;
@@ -21,22 +22,22 @@ constexpr bool is_exponential = K == Terms::exponential || K == Terms::negative;
 
 // What results are held to: x itself of smooth maxima, |x| of norms.
 template <Terms K, class V>
-CENOTE_INLINE inline V bounding(V cell) {
+CENOTE_INLINE inline V bounding(V element) {
     if constexpr (is_exponential<K>)
-        return cell;
+        return element;
     else
-        return to_float<V>(to_bits(cell) & 0x7fffffffu);
+        return to_float<V>(to_bits(element) & 0x7fffffffu);
 }
 template <Terms K, class V>
 CENOTE_INLINE inline V farther(V a, V b) {  // of two zeros either one: no result is one of them
     return (K == Terms::negative ? b < a : b > a) ? b : a;
 }
 
-// Whether some cell is not moderate.
+// Whether some element is not moderate.
 template <Terms K>
 struct Watch {
     using Wide = typename Lane<int32_t, kVectorBytes>::V;
-    Wide worst{};  // bits: of the largest |x|, or any where a cell is not moderate
+    Wide worst{};  // bits: of the largest |x|, or any where an element is not moderate
     int32_t alone = 0;
 
     template <class I>
@@ -47,13 +48,13 @@ struct Watch {
             worst |= mark;
     }
     template <class V>
-    CENOTE_INLINE void at(V cell) {
+    CENOTE_INLINE void at(V element) {
         using I = typename Beside<V, int32_t>::type;
         I mark;
         if constexpr (is_exponential<K>)
-            mark = (I)(to_bits(cell) & 0x7fffffffu);
+            mark = (I)(to_bits(element) & 0x7fffffffu);
         else
-            mark = (I)wild_power(cell);
+            mark = (I)wild_power(element);
         if constexpr (IsVector<V>::value)
             see(worst, mark);
         else
@@ -67,11 +68,11 @@ struct Watch {
 };
 
 template <Terms K, class V>
-CENOTE_INLINE inline V raised(const Norm& norm, V cell) {
+CENOTE_INLINE inline V raised(const Norm& norm, V element) {
     if constexpr (is_exponential<K>)
-        return power_single(cell, norm.base);
+        return power_single(element, norm.base);
     else
-        return powered(bounding<K>(cell), norm.power);
+        return powered(bounding<K>(element), norm.power);
 }
 
 template <Terms K>
@@ -79,9 +80,9 @@ CENOTE_ONCE void raise_row(const Norm& given, Watch<K>& watch, const char* x, fl
     const Norm norm = given;  // which no store can change
     Watch<K> look = watch;
     in_whole_vectors(n, [&](auto lane, int64_t i) CENOTE_INLINE {
-        const auto cell = load<typename decltype(lane)::V>(reinterpret_cast<const float*>(x) + i);
-        look.at(cell);
-        store(powers + i, raised<K>(norm, cell));
+        const auto element = load<typename decltype(lane)::V>(reinterpret_cast<const float*>(x) + i);
+        look.at(element);
+        store(powers + i, raised<K>(norm, element));
     });
     watch = look;
 }
@@ -103,12 +104,12 @@ CENOTE_INLINE inline V farthest(R row) {
 
 // `count` rows to one: their sums and what bounds them.
 template <Terms K, int Count>
-CENOTE_ONCE void join_strip_rows(const char* const* cells, float* const* powers, float* totals, float* tops,
+CENOTE_ONCE void join_strip_rows(const char* const* elements, float* const* powers, float* totals, float* tops,
                                  int64_t n) {
     const float *p[Count], *c[Count];
     for (int t = 0; t < Count; ++t) {
         p[t] = powers[t];
-        c[t] = reinterpret_cast<const float*>(cells[t]);
+        c[t] = reinterpret_cast<const float*>(elements[t]);
     }
     in_whole_vectors(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using V = typename decltype(lane)::V;
@@ -119,7 +120,7 @@ CENOTE_ONCE void join_strip_rows(const char* const* cells, float* const* powers,
     });
 }
 
-// Windows of `Count` cells that lie `by` elements apart, to results. Empty: some window may have no cell.
+// Windows of `Count` elements that lie `by` elements apart, to results. Empty: some window may have no element.
 template <Terms K, int Count, bool Empty, class V>
 CENOTE_INLINE inline V finished_window(const Norm& norm, const float* totals, const float* tops, int64_t by) {
     const V total = summed_up<Count, V>([&](int64_t t) CENOTE_INLINE { return load<V>(totals + t * by); });
@@ -140,20 +141,21 @@ CENOTE_ONCE void finish_strip_row(const Norm& given, const float* totals, const 
     });
 }
 
-// Windows one apart, each with a cell and none cut above or below, two rows of them at a time: what they share is read
-// once, there are twice as many long chains of operations to choose from, and half as much is done between two rows.
+// Windows one apart, each with an element and none cut above or below, two rows of them at a time: what they share is
+// read once, there are twice as many long chains of operations to choose from, and half as much is done between two
+// rows.
 struct StripPairs {
-    const char* x;  // the first row of cells of the first pair
+    const char* x;  // the first row of elements of the first pair
     float *powers[kBufferTaps + 1], *totals[2], *tops[2];
     float* y;
     int64_t x_step, y_step;   // bytes; elements
-    int64_t lead, inside, n;  // elements: padding before the cells, these; results
+    int64_t lead, inside, n;  // elements: padding before the elements, these; results
     int64_t by;
-    int64_t ahead;  // bytes from the first row of cells to those that are fetched meanwhile
+    int64_t ahead;  // bytes from the first row of elements to those that are fetched meanwhile
     bool apart;     // rows do not follow each other, so that those of results are fetched too
 };
 
-// The rows of cells of the first pair, all but the last two of them, are raised already.
+// The rows of elements of the first pair, all but the last two of them, are raised already.
 template <Terms K, int Taps>
 CENOTE_ONCE void strip_pairs(const Norm& given, Watch<K>& watch, const StripPairs& rows, int64_t pairs) {
     using V = typename Lane<float, kVectorBytes>::V;
@@ -167,14 +169,14 @@ CENOTE_ONCE void strip_pairs(const Norm& given, Watch<K>& watch, const StripPair
             const int64_t i = least(e, now.inside - wide), to = now.lead + i;
             __builtin_prefetch(now.x + now.ahead + i * size);
             __builtin_prefetch(now.x + now.ahead + now.x_step + i * size);
-            V power[Taps + 1], cell[Taps + 1];
+            V power[Taps + 1], element[Taps + 1];
             each<Taps + 1>(0, [&](int64_t t) CENOTE_INLINE {
-                cell[t] = load<V>(reinterpret_cast<const float*>(now.x + t * now.x_step) + i);
+                element[t] = load<V>(reinterpret_cast<const float*>(now.x + t * now.x_step) + i);
                 if (t < Taps - 1) {
                     power[t] = load<V>(now.powers[t] + i);
                 } else {
-                    look.at(cell[t]);
-                    power[t] = raised<K>(norm, cell[t]);
+                    look.at(element[t]);
+                    power[t] = raised<K>(norm, element[t]);
                     store(now.powers[t] + i, power[t]);
                 }
             });
@@ -183,9 +185,9 @@ CENOTE_ONCE void strip_pairs(const Norm& given, Watch<K>& watch, const StripPair
             });
             if constexpr (K != Terms::power) {
                 const V both =
-                    farthest<K, Taps - 1, V>([&](int64_t t) CENOTE_INLINE { return bounding<K>(cell[1 + t]); });
-                store(now.tops[0] + to, farther<K>(bounding<K>(cell[0]), both));
-                store(now.tops[1] + to, farther<K>(both, bounding<K>(cell[Taps])));
+                    farthest<K, Taps - 1, V>([&](int64_t t) CENOTE_INLINE { return bounding<K>(element[1 + t]); });
+                store(now.tops[0] + to, farther<K>(bounding<K>(element[0]), both));
+                store(now.tops[1] + to, farther<K>(both, bounding<K>(element[Taps])));
             }
         }
         for (int64_t e = 0; e < now.n; e += wide) {
@@ -223,23 +225,23 @@ void line_buffer_norms(const PoolSchedule& job, int64_t task, Arena* arena) {
     const int64_t x_stride = last ? job.x_stride[0] : 0, y_stride = last ? job.y_stride[0] : 0;
     const int64_t most_windows = most(2 * (a.k - 1) * a.d + 1, kStripElements / (unit * a.s));
     const int64_t strip_windows = ceil_div(b.count[last], ceil_div(b.count[last], most_windows));
-    const int64_t most_cells = ((strip_windows - 1) * a.s + (a.k - 1) * a.d + 1) * unit;
+    const int64_t most_elements = ((strip_windows - 1) * a.s + (a.k - 1) * a.d + 1) * unit;
     const bool x_in_one_piece = step == unit * size, y_in_one_piece = a.s == 1 && job.y_stride[last] == unit;
     const bool by_pairs =
         up.k == a.k && a.k > 1 && up.s == 1 && up.d == 1 && a.d <= a.n && x_in_one_piece && y_in_one_piece;
     const Span sound = by_pairs ? whole_windows(up, up_j0, rows) : Span{0, 0};
     Strip ring;
     ring.size = (up.k - 1) * up.d + 1;
-    for (int64_t r = 0; r < ring.size + by_pairs; ++r) ring.powers[r] = take<float>(arena, most_cells);
+    for (int64_t r = 0; r < ring.size + by_pairs; ++r) ring.powers[r] = take<float>(arena, most_elements);
     float *totals[2], *tops[2];
     for (int r = 0; r < 2; ++r) {
-        totals[r] = take<float>(arena, r == 0 || by_pairs ? most_cells : 0);
-        tops[r] = take<float>(arena, topped && (r == 0 || by_pairs) ? most_cells : 0);
+        totals[r] = take<float>(arena, r == 0 || by_pairs ? most_elements : 0);
+        tops[r] = take<float>(arena, topped && (r == 0 || by_pairs) ? most_elements : 0);
     }
     Watch<K> watch;
     for (int64_t w = 0; w < b.count[last]; w += strip_windows) {
         const int64_t windows = least(strip_windows, b.count[last] - w);
-        const int64_t first = first_cell(a, b.j0[last] + w), n = (windows - 1) * a.s + (a.k - 1) * a.d + 1;
+        const int64_t first = window_start(a, b.j0[last] + w), n = (windows - 1) * a.s + (a.k - 1) * a.d + 1;
         const int64_t begin = least(most(first, 0), first + n), end = most(begin, least(first + n, a.n));
         const int64_t lead = (begin - first) * unit, inside = (end - begin) * unit;
         const auto clear = [&](int64_t from, int64_t to) {
@@ -266,7 +268,7 @@ void line_buffer_norms(const PoolSchedule& job, int64_t task, Arena* arena) {
         forget();
         for (int64_t i = 0, next; i < rows; i = next) {
             const Span taps = real_taps(up, up_j0 + i);
-            const int64_t count = taps.end - taps.begin, top_row = first_cell(up, up_j0 + i) + taps.begin * up.d;
+            const int64_t count = taps.end - taps.begin, top_row = window_start(up, up_j0 + i) + taps.begin * up.d;
             float* y = y0 + i * y_stride;
             if (const int64_t pairs = (sound.end - i) / 2; in_pairs && i >= sound.begin && pairs > 0) {
                 StripPairs both{};
@@ -296,11 +298,11 @@ void line_buffer_norms(const PoolSchedule& job, int64_t task, Arena* arena) {
                 continue;
             }
             next = i + 1;
-            const char* cells[kBufferTaps];
+            const char* elements[kBufferTaps];
             float* powers[kBufferTaps];
             for (int64_t t = 0; t < count; ++t) {
                 const int64_t row = top_row + t * up.d, slot = row % ring.size;
-                cells[t] = x0 + row * x_stride;
+                elements[t] = x0 + row * x_stride;
                 powers[t] = ring.powers[slot];
                 if (ring.held[slot] != row) raise(row, powers[t]);
                 ring.held[slot] = row;
@@ -310,9 +312,9 @@ void line_buffer_norms(const PoolSchedule& job, int64_t task, Arena* arena) {
                 const auto join = count == 1   ? &join_strip_rows<K, 1>
                                   : count == 2 ? &join_strip_rows<K, 2>
                                                : &join_strip_rows<K, 3>;
-                join(cells, powers, totals[0] + lead + c * unit, tops[0] + lead + c * unit, piece);
+                join(elements, powers, totals[0] + lead + c * unit, tops[0] + lead + c * unit, piece);
                 for (int64_t t = 0; t < count; ++t) {
-                    cells[t] += step;
+                    elements[t] += step;
                     powers[t] += unit;
                 }
             }

@@ -1,12 +1,12 @@
 // Separable smooth maxima and norms: in single precision where that will do, otherwise in double precision.
 
-// The largest or smallest cell of each window, laid out as the totals will be.
+// The largest or smallest element of each window, laid out as the totals will be.
 inline const double* bounds(bool largest, const PoolSchedule& job, const PoolTile& b, const View& in, int64_t size,
                             Arena* arena) {
     const View bound = run_passes(*CENOTE_ROWS::max_rows(DType::f64, largest), job, b, in, nullptr, arena);
     const double* found = reinterpret_cast<const double*>(bound.base.v);
     if (bound.base.v != in.base.v) return found;
-    double* copy = take<double>(arena, size);  // no pass: the cells themselves, which are about to change
+    double* copy = take<double>(arena, size);  // no pass: the elements themselves, which are about to change
     copy_row(copy, found, size);
     return copy;
 }
@@ -15,13 +15,13 @@ inline const double* bounds(bool largest, const PoolSchedule& job, const PoolTil
 template <class F>
 inline void in_double(const PoolSchedule& job, const PoolTile& b, Arena* arena, F write) {
     const View in = brought_in<double>(job, b, 0, arena);
-    const int64_t size = tile_cells<double>(job, b);
+    const int64_t size = tile_elements<double>(job, b);
     const bool exponential = job.prologue == Prologue::exponential;
     const bool minimum = exponential && job.beta < 0;
     double* v = reinterpret_cast<double*>(in.base.v);
     if (!exponential) absolute(v, size);
     const bool moderate = exponential ? moderate_exponents(v, size, job.beta) : moderate_powers(v, size, job.power);
-    // A smooth maximum or a norm is never below the largest cell. Powers 1 and 2 see to that by themselves.
+    // A smooth maximum or a norm is never below the largest element. Powers 1 and 2 see to that by themselves.
     const double* bound = nullptr;
     if (exponential || (job.power != 1.0 && job.power != 2.0)) bound = bounds(!minimum, job, b, in, size, arena);
     double* row = take<double>(arena, b.count[job.rank - 1] * b.lanes);

@@ -28,18 +28,18 @@ CENOTE_ONCE bool bits_to_keys(const HalfKeys& given, int16_t* keys, const char* 
     int16_t least_alone = 0, largest_alone = 0;
     for_lanes_apart<int16_t>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using V = typename decltype(lane)::V;
-        const V cell = load<V>(bits + 2 * i);
-        const V size = half_size(cell), key = half_key(cell, size);
+        const V element = load<V>(bits + 2 * i);
+        const V size = half_size(element), key = half_key(element, size);
         store(keys + i, size > how.infinity ? splat<V>(how.absent) : V(key ^ how.flip));
         if constexpr (decltype(lane)::count == wide) {
-            least = cell < least ? cell : least;
+            least = element < least ? element : least;
             largest = size > largest ? size : largest;
         } else {
-            int16_t cells[decltype(lane)::count], sizes[decltype(lane)::count];
-            store(cells, cell);
+            int16_t elements[decltype(lane)::count], sizes[decltype(lane)::count];
+            store(elements, element);
             store(sizes, size);
             for (int k = 0; k < decltype(lane)::count; ++k) {
-                least_alone = cells[k] < least_alone ? cells[k] : least_alone;
+                least_alone = elements[k] < least_alone ? elements[k] : least_alone;
                 largest_alone = sizes[k] > largest_alone ? sizes[k] : largest_alone;
             }
         }
@@ -71,12 +71,12 @@ void max_of_halves(const PoolSchedule& job, int64_t task, Arena* arena) {
     const PoolTile b = locate(job, task);
     const HalfKeys how = half_keys(job);
     View in;
-    int16_t* keys = take<int16_t>(arena, contiguous(job.rank, b.cells, b.lanes, in.stride));
+    int16_t* keys = take<int16_t>(arena, contiguous(job.rank, b.elements, b.lanes, in.stride));
     in.base = {bytes(keys), nullptr};
-    const CellRows rows = cell_rows(job, b);
+    const InputRows rows = input_rows(job, b);
     int16_t* copy = take<int16_t>(arena, rows.n);
     bool wild = false;
-    for_cell_rows(job, b, rows, [&](const char* from) {
+    for_input_rows(job, b, rows, [&](const char* from) {
         if (rows.stride != 2 || job.swap) {
             load_row(DType::i16, copy, from, rows.stride, rows.n, job.swap);
             from = reinterpret_cast<const char*>(copy);

@@ -1,4 +1,4 @@
-// What happens to rows of cells before the passes, and to rows of totals after them.
+// What happens to rows of elements before the passes, and to rows of totals after them.
 
 template <class T>
 inline void absolute(T* row, int64_t n) {

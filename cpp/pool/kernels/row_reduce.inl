@@ -45,7 +45,7 @@ inline Source<C> row_at(const void* rows, int64_t t) {
 template <class C, class V, int K>
 inline RegOf<C, V> join(const Source<C>* rows, int64_t i, int64_t tap, int64_t weight) {
     if constexpr (K == 1) {
-        return C::tap(load_cell<C, V>(*rows, i), tap * weight);
+        return C::tap(load_element<C, V>(*rows, i), tap * weight);
     } else {
         constexpr int half = K > 4 ? 4 : K > 2 ? 2 : 1;
         return C::combine(join<C, V, half>(rows, i, tap, weight),
@@ -60,15 +60,15 @@ template <class C, class V>
 inline RegOf<C, V> join_many(const void* rows, int64_t i, int64_t begin, int64_t count, int64_t weight) {
     using Reg = RegOf<C, V>;
     if constexpr (!C::summed) {
-        Reg all = C::tap(load_cell<C, V>(row_at<C>(rows, 0), i), begin * weight);
+        Reg all = C::tap(load_element<C, V>(row_at<C>(rows, 0), i), begin * weight);
         for (int64_t t = 1; t < count; ++t)
-            all = C::combine(all, C::tap(load_cell<C, V>(row_at<C>(rows, t), i), (begin + t) * weight));
+            all = C::combine(all, C::tap(load_element<C, V>(row_at<C>(rows, t), i), (begin + t) * weight));
         return all;
     } else {
         Reg pending[64];
         uint64_t held = 0;
         for (int64_t t = begin; t < begin + count; ++t) {
-            Reg part = load_cell<C, V>(row_at<C>(rows, t - begin), i);
+            Reg part = load_element<C, V>(row_at<C>(rows, t - begin), i);
             int level = 0;
             for (; t >> level & 1; ++level) {
                 if (held >> level & 1) {
@@ -90,7 +90,7 @@ template <class C>
 CENOTE_ONCE void fill_empty(Target<C> out, int64_t n) {
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        store_cell<C, V>(out, i, C::template empty<V>());
+        store_element<C, V>(out, i, C::template empty<V>());
     });
 }
 
@@ -110,7 +110,7 @@ inline void join_rows_of(Target<C> out, const void* rows, int64_t begin, int64_t
     for (int t = 0; t < K; ++t) held[t] = row_at<C>(rows, t);
     for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        store_cell<C, V>(out, i, join<C, V, K>(held, i, begin, weight));
+        store_element<C, V>(out, i, join<C, V, K>(held, i, begin, weight));
     });
 }
 
@@ -145,7 +145,7 @@ void join_rows(Elements to, const void* rows, int64_t begin, int64_t count, int6
         // Padded elements are +0.0: with one of them in it, a total of zero is never -0.0.
         if constexpr (C::summed)
             if (!whole) all = C::combine(all, C::template empty<V>());
-        store_cell<C, V>(out, i, all);
+        store_element<C, V>(out, i, all);
     });
 }
 
@@ -158,7 +158,7 @@ void join_one(Elements out, const void* rows, int64_t begin, int64_t count, int6
         const auto found = join_many<C, T>(rows, 0, begin, count, weight);
         all = C::tap(C::summed && count < taps ? C::combine(found, all) : found, offset);
     }
-    store_cell<C, T>(target<C>(out), 0, all);
+    store_element<C, T>(target<C>(out), 0, all);
 }
 
 template <class C>
@@ -167,7 +167,7 @@ void join_two(Elements to, Elements first, Elements second, int64_t n, int64_t o
     const Source<C> a = source<C>(first), b = source<C>(second);
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        store_cell<C, V>(out, i, C::combine(load_cell<C, V>(a, i), C::tap(load_cell<C, V>(b, i), offset)));
+        store_element<C, V>(out, i, C::combine(load_element<C, V>(a, i), C::tap(load_element<C, V>(b, i), offset)));
     });
 }
 
@@ -223,7 +223,7 @@ void take_every(char* to, const char* from, int64_t n, int64_t step, int64_t gro
         for (int64_t g = 0; g < group; ++g) out[i * group + g] = in[i * step * group + g];
 }
 
-// The cells at, at+2, at+4, … of a row (Odd: at+1, at+3, …), in the order of alternate().
+// The elements at, at+2, at+4, … of a row (Odd: at+1, at+3, …), in the order of alternate().
 template <class C, bool Odd, int Bytes>
 inline auto every_other(Source<C> in, int64_t at, int64_t offset) {
     using T = typename C::T;
@@ -241,7 +241,7 @@ inline auto every_other(Source<C> in, int64_t at, int64_t offset) {
     return C::tap(C::fresh(v), offset);
 }
 
-// Windows of K cells in a row of single elements, two apart: out[i] = in[2i] ∘ … ∘ in[2i+K-1]. The even and odd
+// Windows of K elements in a row of single elements, two apart: out[i] = in[2i] ∘ … ∘ in[2i+K-1]. The even and odd
 // elements are separated in registers. Only elements of the windows are read, so that a row may end where they do.
 template <class C, int K, int Bytes>
 inline void stride_2_at(Target<C> out, Source<C> in, int64_t i, int64_t weight) {
@@ -254,7 +254,7 @@ inline void stride_2_at(Target<C> out, Source<C> in, int64_t i, int64_t weight) 
                                          every_other<C, true, Bytes>(in, 2 * i + 2, 3 * weight)));
     all.v = settle<Bytes>(all.v);
     if constexpr (C::two_planes) all.w = settle<Bytes>(all.w);
-    store_cell<C, V>(out, i, all);
+    store_element<C, V>(out, i, all);
 }
 
 template <class C, int K>
@@ -272,6 +272,6 @@ void join_stride_2(Elements to, Elements from, int64_t n, int64_t weight) {
     Source<C> rows[K];
     for (; i < n; ++i) {
         for (int t = 0; t < K; ++t) rows[t] = ahead<C>(in, 2 * i + t);
-        store_cell<C, T>(out, i, join<C, T, K>(rows, 0, 0, weight));
+        store_element<C, T>(out, i, join<C, T, K>(rows, 0, 0, weight));
     }
 }

@@ -2,27 +2,27 @@
 
 #include "pool/tile_rows.inl"
 
-// The cells of a tile as a dense array of the work dtype.
+// The elements of a tile as a dense array of the work dtype.
 template <class T>
 CENOTE_ONCE void bring_in(const PoolSchedule& job, const PoolTile& b, T* out) {
     if (!job.physical_padding) {
-        const CellRows rows = cell_rows(job, b);
-        return for_cell_rows(job, b, rows, [&](const char* from) {
+        const InputRows rows = input_rows(job, b);
+        return for_input_rows(job, b, rows, [&](const char* from) {
             load_row(job.in, out, from, rows.stride, rows.n, job.swap);
             out += rows.n;
         });
     }
     const bool lanes = rows_are_lanes(job);
     const int last = job.rank - 1;
-    for_rows(row_depth(job), b.cells, [&](const int64_t* at) {
+    for_rows(row_depth(job), b.elements, [&](const int64_t* at) {
         const char* from = b.x;
         bool real = true;
         for (int q = 0; q < row_depth(job); ++q) {
-            const int64_t cell = b.c0[q] + at[q] - job.pad_low[q];
-            real &= cell >= 0 && cell < job.real_n[q];
-            from += cell * job.x_stride[q];
+            const int64_t element = b.c0[q] + at[q] - job.pad_low[q];
+            real &= element >= 0 && element < job.real_n[q];
+            from += element * job.x_stride[q];
         }
-        int64_t n = lanes ? b.lanes : b.cells[last];
+        int64_t n = lanes ? b.lanes : b.elements[last];
         const T pad = static_cast<T>(job.pad_value);
         if (lanes || !real) {
             if (real)
@@ -32,7 +32,7 @@ CENOTE_ONCE void bring_in(const PoolSchedule& job, const PoolTile& b, T* out) {
             out += n;
             return;
         }
-        const int64_t first = b.c0[last] - job.pad_low[last];  // the cell of out[0], which may be padding
+        const int64_t first = b.c0[last] - job.pad_low[last];  // the element of out[0], which may be padding
         const int64_t begin = least(n, most(0, -first)), end = most(begin, least(n, job.real_n[last] - first));
         for (int64_t i = 0; i < begin; ++i) out[i] = pad;
         load_row(job.in, out + begin, from + (first + begin) * job.x_stride[last], job.x_stride[last], end - begin,
@@ -43,9 +43,9 @@ CENOTE_ONCE void bring_in(const PoolSchedule& job, const PoolTile& b, T* out) {
 }
 
 template <class T>
-inline int64_t tile_cells(const PoolSchedule& job, const PoolTile& b) {
+inline int64_t tile_elements(const PoolSchedule& job, const PoolTile& b) {
     int64_t n = b.lanes;
-    for (int q = 0; q < job.rank; ++q) n *= b.cells[q];
+    for (int q = 0; q < job.rank; ++q) n *= b.elements[q];
     return n;
 }
 
@@ -75,7 +75,7 @@ CENOTE_ONCE void flip_row(T* to, const T* from, int64_t n, uint64_t key) {
 template <class T>
 CENOTE_ONCE View brought_in(const PoolSchedule& job, const PoolTile& b, uint64_t key, Arena* arena) {
     View view;
-    const int64_t size = contiguous(job.rank, b.cells, b.lanes, view.stride);
+    const int64_t size = contiguous(job.rank, b.elements, b.lanes, view.stride);
     T* out = take<T>(arena, size);
     view.base = {bytes(out), nullptr};
     bring_in(job, b, out);
@@ -101,7 +101,8 @@ inline bool has_pass(const PoolSchedule& job) {
     return false;
 }
 
-// Rows are joined faster than cells along a row: where a pass down leaves half of the cells or fewer, it comes first.
+// Rows are joined faster than elements along a row: where a pass down leaves half of the elements or fewer, it comes
+// first.
 inline bool goes_down_first(const PoolSchedule& job) {
     int q = 0;
     while (q < job.rank - 1 && is_identity(job.axis[q])) ++q;  // planes that lie behind each other
@@ -150,10 +151,10 @@ CENOTE_ONCE bool has_nan(const T* row, int64_t n) {
     return any(nans);
 }
 
-// Whether results that were found by going down first may differ from those in the order of the window. Of equal cells
-// the first one counts, and so does the first NaN: only zeros of both signs and several NaN can differ.
+// Whether results that were found by going down first may differ from those in the order of the window. Of equal
+// elements the first one counts, and so does the first NaN: only zeros of both signs and several NaN can differ.
 template <class T>
-CENOTE_ONCE bool order_tells(const PoolSchedule& job, const PoolTile& b, const View& cells, const View& results) {
+CENOTE_ONCE bool order_tells(const PoolSchedule& job, const PoolTile& b, const View& elements, const View& results) {
     using W = Found<T>;
     W zeros{}, nans{}, signed_zeros{};
     for_result_rows(job, b, results.stride, [&](const int64_t*, int64_t offset, int64_t, int64_t n) {
@@ -166,12 +167,12 @@ CENOTE_ONCE bool order_tells(const PoolSchedule& job, const PoolTile& b, const V
     if (!any(zeros)) return false;
     const W signed_zero = splat<W>(Unsigned<T>{1} << (8 * sizeof(T) - 1));
     const int last = job.rank - 1;
-    const bool along = !rows_are_lanes(job) || cells.stride[last] == b.lanes;
+    const bool along = !rows_are_lanes(job) || elements.stride[last] == b.lanes;
     const int depth = along ? last : job.rank;
-    for_rows(depth, b.cells, [&](const int64_t* at) {
+    for_rows(depth, b.elements, [&](const int64_t* at) {
         int64_t offset = 0;
-        for (int q = 0; q < depth; ++q) offset += at[q] * cells.stride[q];
-        search_row(reinterpret_cast<const T*>(cells.base.v) + offset, along ? b.cells[last] * b.lanes : b.lanes,
+        for (int q = 0; q < depth; ++q) offset += at[q] * elements.stride[q];
+        search_row(reinterpret_cast<const T*>(elements.base.v) + offset, along ? b.elements[last] * b.lanes : b.lanes,
                    [&](auto v) CENOTE_INLINE { signed_zeros |= (W)(W(v) == signed_zero); });
     });
     return any(signed_zeros);

@@ -1,12 +1,12 @@
 // Separable sums and averages: epilogue of a tile, and the tile itself.
 
-// Counts of cells of each window along one axis.
+// Counts of elements of each window along one axis.
 struct Counts {
     int64_t* real[kMaxDims];
     int64_t* counted[kMaxDims];  // what an average divides by
 };
 
-inline Counts count_cells(const PoolSchedule& job, const PoolTile& b, int axes, Arena* arena) {
+inline Counts count_elements(const PoolSchedule& job, const PoolTile& b, int axes, Arena* arena) {
     Counts c;
     for (int q = 0; q < axes; ++q) {
         const Axis& a = job.axis[q];
@@ -46,11 +46,11 @@ inline void divide_row(T* row, int64_t n, double by) {
         map_row(row, n, [&](auto v, auto, int64_t) { return v / d.divisor; });
 }
 
-// What each window of a row is divided by: `outer` times its count along the row; where NaN is left out, with the cells
-// that are not NaN (`valid`) in place of all real ones.
+// What each window of a row is divided by: `outer` times its count along the row; where NaN is left out, with the
+// elements that are not NaN (`valid`) in place of all real ones.
 template <class T>
 struct Divisors {
-    T *along, *real_along;  // counted and real cells of each window along the row; null: one window, in lanes
+    T *along, *real_along;  // counted and real elements of each window along the row; null: one window, in lanes
     double outer, real_outer, largest;
 };
 
@@ -107,11 +107,11 @@ inline void finish_sums(const PoolSchedule& job, const PoolTile& b, const View& 
                                      (!inexact && job.out == DType::u64));
     U* marks = omit ? take<U>(arena, width) : nullptr;
     const bool divides = average && !job.by_divisor;
-    // Rows of windows none of which is cut have one divisor: to count their cells, tile by tile, would take a quarter
-    // of the time (avg 4×4 of 4096²).
+    // Rows of windows none of which is cut have one divisor: to count their elements, tile by tile, would take a
+    // quarter of the time (avg 4×4 of 4096²).
     const Span whole = whole_windows(job.axis[last], b.j0[last], b.count[last]);
     const bool uncut = along && !omit && !job.axis[last].starts && whole.end - whole.begin == b.count[last];
-    const Counts counts = divides ? count_cells(job, b, uncut ? last : job.rank, arena) : Counts{};
+    const Counts counts = divides ? count_elements(job, b, uncut ? last : job.rank, arena) : Counts{};
     Divisors<R> by{};
     by.largest = uncut ? static_cast<double>(job.axis[last].k) : along ? 0 : 1;
     bool even = true;  // one divisor along each row
@@ -178,7 +178,7 @@ inline bool finish_evenly(const PoolSchedule& job, const PoolTile& b, Arena* are
     if (!rows_are_lanes(job) || job.y_stride[last] != b.lanes) return false;
     if constexpr (Limits<R>::has_nan) {
         const bool divides = job.epilogue == Epilogue::average && !job.by_divisor;
-        const Counts counts = divides ? count_cells(job, b, job.rank, arena) : Counts{};
+        const Counts counts = divides ? count_elements(job, b, job.rank, arena) : Counts{};
         for_rows(last, b.count, [&](const int64_t* at) {
             R* row = reinterpret_cast<R*>(job.y) + b.y;
             double outer = job.epilogue == Epilogue::average && !divides ? job.divisor : 1;
@@ -211,7 +211,7 @@ inline bool finish_planes(const PoolSchedule& job, const PoolTile& b, Arena* are
     if (planes < 2 || b.count[last] * static_cast<int64_t>(sizeof(R)) > kShortRow) return false;
     if constexpr (Limits<R>::has_nan) {
         const bool divides = job.epilogue == Epilogue::average && !job.by_divisor;
-        const Counts counts = divides ? count_cells(job, b, job.rank, arena) : Counts{};
+        const Counts counts = divides ? count_elements(job, b, job.rank, arena) : Counts{};
         const int64_t rows = b.count[last - 1], wide = b.count[last], n = rows * wide;
         Divisors<R> by{};
         bool even = true;
@@ -244,8 +244,8 @@ inline bool finish_planes(const PoolSchedule& job, const PoolTile& b, Arena* are
     return false;
 }
 
-// Rows of small integers, widened and added up in one go where windows share none of them: to bring the cells in first
-// took twice as long as to add them (avg 4×4 of 4096² of uint8, one thread: 4.1 ms, and 2.6 so).
+// Rows of small integers, widened and added up in one go where windows share none of them: to bring the elements in
+// first took twice as long as to add them (avg 4×4 of 4096² of uint8, one thread: 4.1 ms, and 2.6 so).
 template <class T, class S>
 CENOTE_ONCE void add_rows(T* __restrict to, const char* x, int64_t stride, int64_t count, int64_t n) {
     const auto row = [&](int64_t r) { return reinterpret_cast<const S*>(x + r * stride); };
@@ -268,7 +268,7 @@ CENOTE_ONCE void add_rows(T* __restrict to, const char* x, int64_t stride, int64
     }
 }
 
-inline bool adds_rows(const PoolSchedule& job, const PoolTile& b, const CellRows& rows) {
+inline bool adds_rows(const PoolSchedule& job, const PoolTile& b, const InputRows& rows) {
     const Axis& a = job.axis[0];
     const int64_t width = size_of(job.in);
     if (reinterpret_cast<uintptr_t>(b.x) % width || job.x_stride[0] % width) return false;
@@ -279,26 +279,26 @@ inline bool adds_rows(const PoolSchedule& job, const PoolTile& b, const CellRows
 
 // All passes of such a tile.
 template <class C>
-CENOTE_ONCE View add_rows_up(const PoolSchedule& job, const PoolTile& b, const CellRows& rows, Arena* arena) {
+CENOTE_ONCE View add_rows_up(const PoolSchedule& job, const PoolTile& b, const InputRows& rows, Arena* arena) {
     using T = typename C::T;
     const Axis &a = job.axis[0], &along = job.axis[1];
     const auto add = job.in == DType::i8    ? &add_rows<T, int8_t>
                      : job.in == DType::u8  ? &add_rows<T, uint8_t>
                      : job.in == DType::i16 ? &add_rows<T, int16_t>
                                             : &add_rows<T, uint16_t>;
-    const int64_t cells[] = {b.count[0], b.cells[1]}, windows[] = {b.count[0], b.count[1]};
+    const int64_t elements[] = {b.count[0], b.elements[1]}, windows[] = {b.count[0], b.count[1]};
     View sums, totals;
-    T* row = take<T>(arena, contiguous(2, cells, b.lanes, sums.stride));
+    T* row = take<T>(arena, contiguous(2, elements, b.lanes, sums.stride));
     sums.base = {bytes(row), nullptr};
     for (int64_t j = 0; j < b.count[0]; ++j) {
         const Span taps = real_taps(a, b.j0[0] + j);
-        const int64_t first = first_cell(a, b.j0[0] + j) + taps.begin * a.d;
+        const int64_t first = window_start(a, b.j0[0] + j) + taps.begin * a.d;
         add(row + j * sums.stride[0], b.x + first * job.x_stride[0] + b.c0[1] * job.x_stride[1], a.d * job.x_stride[0],
             taps.end - taps.begin, rows.n);
     }
     if (is_identity(along)) return sums;
     totals.base = {bytes(take<T>(arena, contiguous(2, windows, b.lanes, totals.stride))), nullptr};
-    run_pass(row_kernels<C>, along, 1, 2, cells, b.lanes, b.j0[1], b.count[1], b.c0[1], sums, totals, job.weight[1],
+    run_pass(row_kernels<C>, along, 1, 2, elements, b.lanes, b.j0[1], b.count[1], b.c0[1], sums, totals, job.weight[1],
              arena);
     return totals;
 }
@@ -307,7 +307,7 @@ template <class C, class R>
 inline void sum_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
     const PoolTile b = locate(job, task);
     if constexpr (!C::two_planes && !Limits<typename C::T>::has_nan && sizeof(typename C::T) <= 4) {
-        const CellRows rows = cell_rows(job, b);
+        const InputRows rows = input_rows(job, b);
         if (adds_rows(job, b, rows))
             return finish_sums<C, R>(job, b, add_rows_up<C>(job, b, rows, arena), false, arena);
     }

@@ -2,8 +2,8 @@
 // the next: it is the end of the one, reduced from behind, and the beginning of the other. That makes three
 // combinations per window, however large it is; but the order of a sum is another.
 
-// All windows of a line for N lanes from element i of each cell on. `left` has room for k times as much, `absent` holds
-// cells that lose against any other.
+// All windows of a line for N lanes from element i of each element on. `left` has room for k times as much, `absent`
+// holds elements that lose against any other.
 template <class C, class L, int N>
 CENOTE_ONCE void sweep(const LinePass& p, const typename C::T* in, typename C::T* out, int64_t i, typename C::T* left,
                        const typename C::T* absent) {
@@ -11,29 +11,32 @@ CENOTE_ONCE void sweep(const LinePass& p, const typename C::T* in, typename C::T
     using V = typename L::V;
     using Reg = RegOf<C, V>;
     const Axis& a = *p.axis;
-    const int64_t first = first_cell(a, p.j0) - p.c0, length = line_length(a, p.count);
+    const int64_t first = window_start(a, p.j0) - p.c0, length = line_length(a, p.count);
     const auto row = [&](int64_t position) {
-        const int64_t cell = first + position;
-        return cell >= 0 && cell < p.cells ? in + cell * p.in_stride + i : absent;
+        const int64_t element = first + position;
+        return element >= 0 && element < p.elements ? in + element * p.in_stride + i : absent;
     };
     const auto read = [](const T* from, int64_t lane) { return C::fresh(load<V>(from + lane * L::count)); };
     Reg all[N];
-    int64_t until = 0;  // how many cells it is to the next window, of those that are a stride apart
+    int64_t until = 0;  // how many elements it is to the next window, of those that are a stride apart
     T* to = out + i;
     for (int64_t block = 0; block + a.k <= length; block += a.k) {
         const int64_t windows = least(a.k, length - a.k - block + 1);
-        const T* cell = row(block + a.k - 1);
-        each<N>(N,
-                [&](int64_t n) { store(left + (a.k - 1) * N * L::count + n * L::count, (all[n] = read(cell, n)).v); });
+        const T* element = row(block + a.k - 1);
+        each<N>(N, [&](int64_t n) {
+            store(left + (a.k - 1) * N * L::count + n * L::count, (all[n] = read(element, n)).v);
+        });
         for (int64_t t = a.k - 2; t >= 0; --t) {
-            cell = row(block + t);
+            element = row(block + t);
             T* end = left + t * N * L::count;
-            each<N>(N, [&](int64_t n) { store(end + n * L::count, (all[n] = C::combine(read(cell, n), all[n])).v); });
+            each<N>(N,
+                    [&](int64_t n) { store(end + n * L::count, (all[n] = C::combine(read(element, n), all[n])).v); });
         }
         for (int64_t t = 0; t < windows; ++t) {
             if (t > 0) {
-                cell = row(block + a.k + t - 1);
-                each<N>(N, [&](int64_t n) { all[n] = t == 1 ? read(cell, n) : C::combine(all[n], read(cell, n)); });
+                element = row(block + a.k + t - 1);
+                each<N>(N,
+                        [&](int64_t n) { all[n] = t == 1 ? read(element, n) : C::combine(all[n], read(element, n)); });
             }
             if (--until > 0) continue;
             until = a.s;

@@ -16,7 +16,7 @@ CENOTE_INLINE inline Doubles with_sign_of(Doubles x, Doubles size) {
 }
 inline double larger(double a, double b) { return a > b ? a : b; }
 
-CENOTE_ONCE Factors factors_of(const Weights& w, int64_t window_cells) {
+CENOTE_ONCE Factors factors_of(const Weights& w, int64_t window_elements) {
     Factors f{};
     f.of = w;
     f.plain_pad = true;
@@ -37,7 +37,7 @@ CENOTE_ONCE Factors factors_of(const Weights& w, int64_t window_cells) {
     f.most = exp_of<false>(of_all(kPlainLog / larger(w.p, size)), Doubles{})[0];
     f.least = 1.0 / f.most;
     double bits = 0;  // of the number of elements
-    for (int64_t cells = window_cells; cells > 0; cells >>= 1) ++bits;
+    for (int64_t elements = window_elements; elements > 0; elements >>= 1) ++bits;
     if (size / w.p * bits * 0.7 > kPlainCount) f.least = __builtin_inf();
     return f;
 }

@@ -49,11 +49,11 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 template <class Value, class At, class S>
 TaskFn max_kernel(const PoolSchedule& job) {
     if (!job.argmax) return &max_direct<Value, S>;
-    int64_t cells = 1;  // indices must have room in lanes as wide as the values
-    for (int q = 0; q < job.rank; ++q) cells *= job.axis[q].n;
+    int64_t elements = 1;  // indices must have room in lanes as wide as the values
+    for (int q = 0; q < job.rank; ++q) elements *= job.axis[q].n;
     if (job.argmax_format == ArgmaxFormat::offset8) return &argmax_direct<At, S, uint8_t>;
     if constexpr (sizeof(S) >= 4)
-        if (job.argmax_format == ArgmaxFormat::index && (sizeof(S) == 8 || cells <= INT32_MAX))
+        if (job.argmax_format == ArgmaxFormat::index && (sizeof(S) == 8 || elements <= INT32_MAX))
             return &argmax_direct<At, S, int64_t>;
     return nullptr;
 }
