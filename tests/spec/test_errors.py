@@ -25,6 +25,7 @@ PACKAGE = Path(cn.__file__).parent
 # The command and the demonstration talk to a terminal; errors.py only passes on what was raised elsewhere; base.py has
 # what backends get wrong, not callers. Derivatives: test_derivative_errors.py. Convolution: test_conv_errors.py.
 NOT_SEARCHED = {
+    "serialize",
     "__init__",
     "autodiff",
     "base",

@@ -264,6 +264,12 @@ class Geometry:
             axes.append(part)
         return tuple(slab), Geometry(tuple(shape), tuple(axes))
 
+    def batched(self, size: int) -> Geometry:
+        """The same windows on an array with one more leading axis."""
+        axes = tuple(replace(axis, position=axis.position + 1) for axis in self.axes)
+        of = None if self.of is None else self.of.batched(size)
+        return Geometry((size, *self.shape), axes, of)
+
     def windows_of(self, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """The part of the output whose windows see a part of the input: a range on each axis."""
         out = list(ranges)

@@ -51,6 +51,11 @@ class ConvGeometry:
         # A stride between less than two windows, and a distance between less than two cells, may be of any size.
         return [(a.n, a.o, a.k, a.s if a.o > 1 else 1, a.d if a.k > 1 else 1, a.low) for a in self.axes]
 
+    def batched(self, size: int) -> ConvGeometry:
+        """The same with one more leading batch axis."""
+        axes = tuple(replace(axis, position=axis.position + 1) for axis in self.axes)
+        return replace(self, axes=axes, x=(size, *self.x), y=(size, *self.y))
+
     @property
     def channel_axis(self) -> int:
         """Of x and of y."""

@@ -13,12 +13,14 @@ order, and no rule looks at data.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from .. import _core
 from ..arguments.arrays import Array, DType
+from ..arguments.values import MOST_AXES
 from ..geometry.axes import Geometry
 from .record import Record, replace
 
@@ -148,6 +150,14 @@ class Op(Record):
         parts of the operands that it needs. Parts computed apart and joined are the whole, to the bit."""
         raise NotImplementedError(self.name)
 
+    def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
+        """The Op with one more leading axis, of ``size``, on every output, and which operands must have it too.
+
+        ``mapped`` says which operands have the axis already. One that must have it and does not is broadcast by the
+        backend. This is what ``vmap`` needs.
+        """
+        return Batched(self, size), (True,) * len(mapped)
+
     @property
     def T(self) -> Op:  # noqa: N802
         """Of a linear Op: the Op that is its transpose, with the same residuals."""
@@ -165,6 +175,53 @@ class Op(Record):
     def by_residual(self, bind: Bind, i: int, *operands: Value) -> LinearOperator | None:
         """The derivative of a linear Op with respect to operand ``i``, which is not the first one."""
         return None
+
+
+class Batched(Op):
+    """An Op applied to each slice along a leading axis that all operands have: for those that take no further axis."""
+
+    name = "batched"
+    op: Op
+    size: int
+
+    @property
+    def linear(self) -> bool:  # type: ignore[override]
+        return self.op.linear
+
+    def bind_slices(self, bind: Bind) -> Bind:
+        """Computes Ops on arrays that all have the axis."""
+
+        def bound(op: Op, *operands: Value) -> tuple[Value, ...]:
+            return bind(op.batched(self.size, (True,) * len(operands))[0], *operands)
+
+        return bound
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        inner = self.op.infer(*(Spec(spec.shape[1:], spec.dtype) for spec in operands))
+        return tuple(Spec((self.size, *spec.shape), spec.dtype) for spec in inner)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        specs = self.infer(*(Spec(x.shape, x.dtype) for x in operands))
+        outputs = tuple(np.empty(spec.shape, spec.dtype) for spec in specs)
+        for i in range(self.size):
+            for output, part in zip(outputs, self.op.evaluate(*(x[i] for x in operands)), strict=True):
+                output[i] = part
+        return outputs
+
+    def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
+        (begin, end), *inner = ranges
+        part, needed = self.op.block(inner, *(Spec(spec.shape[1:], spec.dtype) for spec in operands))
+        return Batched(part, end - begin), tuple((slice(begin, end), *slices) for slices in needed)
+
+    @cached_property
+    def T(self) -> Op:  # noqa: N802
+        return Batched(self.op.T, self.size)
+
+    def linearize(self, bind: Bind, wanted: Sequence[bool], *operands: Value) -> tuple[tuple[Value, ...], Derivatives]:
+        return self.op.linearize(self.bind_slices(bind), wanted, *operands)
+
+    def by_residual(self, bind: Bind, i: int, *operands: Value) -> LinearOperator | None:
+        return self.op.by_residual(self.bind_slices(bind), i, *operands)
 
 
 Space: TypeAlias = Literal["elements", "windows"]
@@ -191,6 +248,11 @@ class WindowOp(Op):
         part = replace(self, geometry=geometry)
         op = WindowBlock(part, self, tuple(s.start for s in slab), tuple((begin, end) for begin, end in ranges))
         return op, tuple(parts[space] for space in self.operands)
+
+    def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
+        if len(self.geometry.shape) >= MOST_AXES:
+            return super().batched(size, mapped)
+        return replace(self, geometry=self.geometry.batched(size)), (True,) * len(mapped)
 
     def plan_for(self, dtype: DType) -> tuple[DType, _core.PoolPlan] | None:
         """The result's dtype and the core's plan for an operand of this dtype, if one call of the core is all of it."""

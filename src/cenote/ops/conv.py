@@ -79,6 +79,13 @@ class Contract(Op):
             needed.append((slice(0, getattr(frame, self.result)[frame.channel_axis]),))
         return ContractBlock(replace(self, frame=part), offset, wanted), tuple(needed)
 
+    def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
+        """Data that share a filter have one more batch axis; everything else is computed slice by slice."""
+        shared = tuple(role == "w" for role in self.given) + (True,) * (len(self.dtypes) - 2)
+        if self.result == "w" or any(m and s for m, s in zip(mapped, shared, strict=True)):
+            return super().batched(size, mapped)
+        return replace(self, frame=self.frame.batched(size)), tuple(not s for s in shared)
+
     def linearize(self, bind: Bind, wanted: Sequence[bool], *operands: Value) -> tuple[tuple[Value, ...], Derivatives]:
         a, b = operands[:2]
         first, second = self.given

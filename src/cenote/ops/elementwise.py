@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -14,14 +15,18 @@ DOUBLE: DType = np.dtype(np.float64)
 
 
 class ElementOp(Op):
-    """An Op whose result at a place needs the operands at that place; a 0-d operand is needed everywhere."""
+    """An Op whose result at a place needs the operands at that place. An operand with fewer axes has the leading ones:
+    one number for all elements, or one for each entry of a batch."""
 
     shape: Shape
 
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         part = tuple(slice(*r) for r in ranges)
         shape = tuple(end - begin for begin, end in ranges)
-        return replace(self, shape=shape), tuple(part if spec.shape else () for spec in operands)
+        return replace(self, shape=shape), tuple(part[: len(spec.shape)] for spec in operands)
+
+    def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
+        return replace(self, shape=(size, *self.shape)), (True,) * len(mapped)
 
 
 class Multiply(ElementOp):
@@ -35,7 +40,7 @@ class Multiply(ElementOp):
         return (Spec(self.shape, self.dtype),)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        t, factor = operands
+        t, factor = (x.reshape(x.shape + (1,) * (len(self.shape) - x.ndim)) for x in operands)
         with np.errstate(all="ignore"):
             return (np.asarray(np.multiply(t, factor)).astype(self.dtype, copy=False),)
 

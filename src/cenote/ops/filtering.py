@@ -72,6 +72,12 @@ class Filter(Op):
             by.append(operator)
         return bind(self, *operands), by
 
+    def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
+        contract, needed = self.contract.batched(size, mapped)
+        if not isinstance(contract, Contract):
+            return super().batched(size, mapped)
+        return replace(self, contract=contract, axes=tuple(i + 1 for i in self.axes)), needed
+
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         if self.contract.result == "w":  # as a whole
             part, needed = Crop(self, tuple((begin, end) for begin, end in ranges)), self.contract.given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,6 +49,9 @@ class Fold(Op):
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         slab, geometry = self.geometry.block(ranges)
         return replace(self, geometry=geometry), (slab,)
+
+    def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
+        return replace(self, geometry=self.geometry.batched(size)), (True,)
 
     @property
     def kernel(self) -> Callable[[Array, Geometry], Array] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -54,6 +55,9 @@ class Unpool(Op):
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         return whole_planes(self, ranges)
 
+    def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
+        return one_more_axis(self, size), (True,) * len(mapped)
+
     @cached_property
     def T(self) -> UnpoolGather:  # noqa: N802
         return UnpoolGather(self.shape, self.positions, self.sizes, self.dtype)
@@ -95,9 +99,16 @@ class UnpoolGather(Op):
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         return whole_planes(self, ranges)
 
+    def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
+        return one_more_axis(self, size), (True,) * len(mapped)
+
     @cached_property
     def T(self) -> Unpool:  # noqa: N802
         return Unpool(self.shape, self.positions, self.sizes, self.dtype)
+
+
+def one_more_axis(op: Unpool | UnpoolGather, size: int) -> Op:
+    return replace(op, shape=(size, *op.shape), positions=tuple(i + 1 for i in op.positions))
 
 
 def whole_planes(op: Unpool | UnpoolGather, ranges: Ranges) -> tuple[Op, tuple[Slices, ...]]:
