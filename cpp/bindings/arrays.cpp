@@ -15,8 +15,8 @@ namespace cenote {
 
 namespace {
 
-// NumPy allocates the memory of an array with the functions that are set while the array is made (its NEP 49), and
-// frees it with those of the same set: the array owns its memory as any other does.
+// NumPy allocates an array's memory with the handler that is set at that time (NEP 49) and frees it with the same one,
+// so the array owns its memory like any other.
 
 void* allocate(void*, size_t bytes) { return take_buffer(bytes); }
 
@@ -43,15 +43,15 @@ void* reallocate(void*, void* data, size_t bytes) {
 PyDataMem_Handler handler = {"cenote", 1, {nullptr, allocate, allocate_zeros, reallocate, release}};
 PyObject* capsule = nullptr;
 
-// While it lives, arrays are made in pages that are kept.
-class InKeptPages {
+// In its scope, arrays are allocated from the buffer cache.
+class UseBufferCache {
  public:
-    InKeptPages() : before_(PyDataMem_SetHandler(capsule)) {
+    UseBufferCache() : before_(PyDataMem_SetHandler(capsule)) {
         if (!before_) throw nb::python_error();
     }
-    InKeptPages(const InKeptPages&) = delete;
-    ~InKeptPages() {
-        // An exception of the array is not to be lost here.
+    UseBufferCache(const UseBufferCache&) = delete;
+    ~UseBufferCache() {
+        // Restoring the handler must not clear an exception raised by the allocation.
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
         Py_XDECREF(PyDataMem_SetHandler(before_));
@@ -64,11 +64,12 @@ class InKeptPages {
 };
 
 nb::object make(Py_ssize_t ndim, npy_intp* shape, nb::handle dtype) {
-    auto* taken = reinterpret_cast<PyArray_Descr*>(dtype.inc_ref().ptr());  // by the array, whether it is made or not
-    PyObject* made =
-        PyArray_NewFromDescr(&PyArray_Type, taken, static_cast<int>(ndim), shape, nullptr, nullptr, 0, nullptr);
-    if (!made) throw nb::python_error();
-    return nb::steal(made);
+    auto* descr =
+        reinterpret_cast<PyArray_Descr*>(dtype.inc_ref().ptr());  // the reference is consumed, even on failure
+    PyObject* array =
+        PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(ndim), shape, nullptr, nullptr, 0, nullptr);
+    if (!array) throw nb::python_error();
+    return nb::steal(array);
 }
 
 }  // namespace
@@ -86,14 +87,14 @@ nb::object new_array(nb::handle shape, nb::handle dtype) {
     if (ndim > NPY_MAXDIMS) throw nb::value_error("too many axes");
     npy_intp sizes[NPY_MAXDIMS];
     const auto* of = reinterpret_cast<PyArray_Descr*>(dtype.ptr());
-    double bytes = static_cast<double>(PyDataType_ELSIZE(of));  // too many of them are NumPy's to refuse
+    double bytes = static_cast<double>(PyDataType_ELSIZE(of));  // a double cannot overflow; NumPy refuses sizes that do
     for (Py_ssize_t i = 0; i < ndim; ++i) {
         sizes[i] = PyLong_AsSsize_t(PyTuple_GetItem(shape.ptr(), i));
         if (sizes[i] == -1 && PyErr_Occurred()) throw nb::python_error();
         bytes *= static_cast<double>(sizes[i]);
     }
     if (bytes < static_cast<double>(kLargeResult)) return make(ndim, sizes, dtype);
-    const InKeptPages here;
+    const UseBufferCache here;
     return make(ndim, sizes, dtype);
 }
 

@@ -1,17 +1,17 @@
-// New arrays for results.
+// NumPy arrays: allocation of results, and views.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace cenote {
 
-// Before the first array; throws what importing NumPy did.
+// Imports NumPy's C API. Must run before the functions below.
 void load_numpy();
 
-// np.empty(shape, dtype) of a tuple and a np.dtype. A large one is made in memory that is kept (buffer_cache.hpp).
+// np.empty(shape, dtype) for a tuple and a np.dtype. Large arrays are allocated from the buffer cache.
 nanobind::object new_array(nanobind::handle shape, nanobind::handle dtype);
 
-// An array of NumPy's own type as it lies in memory; valid as long as the array is. False for anything else.
+// The memory of an np.ndarray (not of a subclass: view_array then returns false). Valid as long as the array exists.
 struct ArrayView {
     char* data;
     int ndim;

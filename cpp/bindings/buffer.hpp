@@ -8,7 +8,7 @@
 
 namespace cenote {
 
-// A NumPy array's memory, held for the time of a call.
+// An array's memory, exported for the duration of a call.
 class Buffer {
  public:
     Buffer(nanobind::handle object, bool writable) {

@@ -1,6 +1,5 @@
-// The plans of recent calls, found by value: arguments, shapes and dtypes. A call on small arrays costs more in
-// checking its arguments than in products, so the second one with the same arguments goes from its arrays straight to
-// the core.
+// A cache of recent calls, keyed by arguments, shapes and dtypes. On small arrays, checking the arguments costs more
+// than the convolution, so a repeated call goes from its arrays straight to the core.
 
 #include "bindings/conv_calls.hpp"
 
@@ -23,12 +22,12 @@ namespace cenote {
 
 namespace {
 
-// A call that was checked, and all of it but the addresses and strides of its arrays.
-struct Known {
+// A validated call: everything except the addresses and strides of its arrays.
+struct CachedCall {
     nb::object given, dtype, out_shape;
     std::vector<int64_t> data, filters;  // shapes
     bool first, with_bias;
-    ConvProblem request;
+    ConvProblem problem;
 };
 
 bool has_shape(const ArrayView& a, const std::vector<int64_t>& shape) {
@@ -39,7 +38,7 @@ bool has_shape(const ArrayView& a, const std::vector<int64_t>& shape) {
 }
 
 // (*batch, *spatial, C) or (*batch, C, *spatial), with one batch axis or none, as (batch, *spatial, C).
-void lay_data(ConvArray& to, const ArrayView& a, int rank, bool first) {
+void set_data(ConvArray& to, const ArrayView& a, int rank, bool first) {
     const int batch = a.ndim - rank - 1;
     to.data = a.data;
     to.stride[0] = batch ? a.strides[0] : 0;
@@ -48,7 +47,7 @@ void lay_data(ConvArray& to, const ArrayView& a, int rank, bool first) {
 }
 
 // (*k, C, O) or (O, C, *k) as (*k, C, O).
-void lay_filters(ConvArray& to, const ArrayView& w, int rank, bool first) {
+void set_filters(ConvArray& to, const ArrayView& w, int rank, bool first) {
     to.data = w.data;
     for (int q = 0; q < rank; ++q) to.stride[q] = w.strides[first ? q + 2 : q];
     to.stride[rank] = w.strides[first ? 1 : rank];
@@ -58,16 +57,16 @@ void lay_filters(ConvArray& to, const ArrayView& w, int rank, bool first) {
 ConvArray conv_array(const Buffer& b, const std::vector<int64_t>& shape, int64_t width) {
     ConvArray a{static_cast<char*>(b.data()), {}};
     if (b.ndim() != static_cast<int>(shape.size()) || b.itemsize() != width)
-        throw std::invalid_argument("an array does not fit the geometry");
+        throw std::invalid_argument("an array does not match the geometry");
     for (int i = 0; i < b.ndim(); ++i) {
-        if (b.shape(i) != shape[i]) throw std::invalid_argument("an array does not fit the geometry");
+        if (b.shape(i) != shape[i]) throw std::invalid_argument("an array does not match the geometry");
         a.stride[i] = b.stride(i);
     }
     return a;
 }
 
-// Sums and products of these stay far inside of 64 bits.
-int64_t moderate(int64_t value, int64_t lowest) {
+// Bounded so that sums and products of sizes stay well within 64 bits.
+int64_t checked_size(int64_t value, int64_t lowest) {
     if (value < lowest || value > int64_t{1} << 46) throw std::invalid_argument("a size is out of range");
     return value;
 }
@@ -83,7 +82,7 @@ void conv(int form, nb::handle x, nb::handle w, nb::handle y, nb::handle bias, n
     r.groups = groups;
     r.rank = bw.ndim() - 2;
     if (r.rank < 0 || bw.ndim() > kMaxDims || bx.ndim() != bw.ndim())
-        throw std::invalid_argument("an array does not fit the geometry");
+        throw std::invalid_argument("an array does not match the geometry");
     r.batch = bx.shape(0);
     r.in = bw.shape(r.rank);
     r.out = bw.shape(r.rank + 1) / groups;
@@ -92,14 +91,14 @@ void conv(int form, nb::handle x, nb::handle w, nb::handle y, nb::handle bias, n
     for (nb::handle item : axes) {
         if (q == r.rank) throw std::invalid_argument("too many axes");
         ConvAxis& a = r.axis[q++];
-        a.n = moderate(nb::cast<int64_t>(item[0]), 0);
-        a.o = moderate(nb::cast<int64_t>(item[1]), 0);
-        a.k = moderate(nb::cast<int64_t>(item[2]), 0);
-        a.s = moderate(nb::cast<int64_t>(item[3]), 1);
-        a.d = moderate(nb::cast<int64_t>(item[4]), 1);
-        a.low = moderate(nb::cast<int64_t>(item[5]), -(int64_t{1} << 46));
-        int64_t reach;
-        if (__builtin_mul_overflow(a.o, a.s, &reach) || __builtin_mul_overflow(a.k, a.d, &reach) ||
+        a.n = checked_size(nb::cast<int64_t>(item[0]), 0);
+        a.o = checked_size(nb::cast<int64_t>(item[1]), 0);
+        a.k = checked_size(nb::cast<int64_t>(item[2]), 0);
+        a.s = checked_size(nb::cast<int64_t>(item[3]), 1);
+        a.d = checked_size(nb::cast<int64_t>(item[4]), 1);
+        a.low = checked_size(nb::cast<int64_t>(item[5]), -(int64_t{1} << 46));
+        int64_t product;
+        if (__builtin_mul_overflow(a.o, a.s, &product) || __builtin_mul_overflow(a.k, a.d, &product) ||
             a.o * a.s > int64_t{1} << 61 || a.k * a.d > int64_t{1} << 61)
             throw std::invalid_argument("a size is out of range");
         of_x.push_back(a.n);
@@ -125,7 +124,7 @@ void conv(int form, nb::handle x, nb::handle w, nb::handle y, nb::handle bias, n
 
 class ConvCallCache {
  public:
-    // The call has been made and was right. `core` are the axes as _core.convolve takes them.
+    // After a call has succeeded. `core` are the axes in the form that _core.convolve takes.
     void insert(nb::handle x, nb::handle w, nb::handle bias, nb::object given,
                 const std::vector<std::vector<int64_t>>& core, int64_t groups, bool first, int form, int type,
                 nb::object out_shape) {
@@ -136,15 +135,15 @@ class ConvCallCache {
         if (!bias.is_none() && (!view_array(bias, offset) || offset.dtype != data.dtype)) return;
         const int rank = static_cast<int>(core.size()), batch = data.ndim - rank - 1;
         if (batch < 0 || batch > 1 || rank + 2 > kMaxDims || filters.ndim != rank + 2) return;
-        auto known = std::make_shared<Known>();
-        known->given = std::move(given);
-        known->dtype = nb::borrow(data.dtype);
-        known->out_shape = std::move(out_shape);
-        known->data.assign(data.shape, data.shape + data.ndim);
-        known->filters.assign(filters.shape, filters.shape + filters.ndim);
-        known->first = first;
-        known->with_bias = !bias.is_none();
-        ConvProblem& r = known->request;
+        auto cached = std::make_shared<CachedCall>();
+        cached->given = std::move(given);
+        cached->dtype = nb::borrow(data.dtype);
+        cached->out_shape = std::move(out_shape);
+        cached->data.assign(data.shape, data.shape + data.ndim);
+        cached->filters.assign(filters.shape, filters.shape + filters.ndim);
+        cached->first = first;
+        cached->with_bias = !bias.is_none();
+        ConvProblem& r = cached->problem;
         r.form = static_cast<Form>(form);
         r.type = static_cast<DType>(type);
         r.rank = rank;
@@ -156,22 +155,22 @@ class ConvCallCache {
             const std::vector<int64_t>& a = core[static_cast<size_t>(q)];
             r.axis[q] = {a.at(0), a.at(1), a.at(2), a.at(3), a.at(4), a.at(5)};
         }
-        std::shared_ptr<const Known> oldest;  // let go without the lock: it may be the last to know an object
+        std::shared_ptr<const CachedCall> oldest;  // destroyed after the lock is released: that may run other code
         const nb::ft_lock_guard lock(lock_);
-        if (known_.size() == kMost) {
-            oldest = std::move(known_.front());
-            known_.erase(known_.begin());
+        if (calls_.size() == kCapacity) {
+            oldest = std::move(calls_.front());
+            calls_.erase(calls_.begin());
         }
-        known_.push_back(std::move(known));
+        calls_.push_back(std::move(cached));
     }
 
     void clear() {
-        std::vector<std::shared_ptr<const Known>> gone;  // let go after the lock
+        std::vector<std::shared_ptr<const CachedCall>> gone;  // destroyed after the lock is released
         const nb::ft_lock_guard lock(lock_);
-        std::swap(gone, known_);
+        std::swap(gone, calls_);
     }
 
-    // The result, or None if there was no such call.
+    // The result, or None if the call is not cached.
     nb::object lookup(nb::handle x, nb::handle w, nb::handle bias, nb::handle given) const {
         ArrayView data, filters, offset;
         if (!view_array(x, data) || !view_array(w, filters) || data.dtype != filters.dtype || !data.aligned ||
@@ -180,9 +179,9 @@ class ConvCallCache {
         const bool with_bias = !bias.is_none();
         if (with_bias && (!view_array(bias, offset) || offset.dtype != data.dtype || !offset.aligned))
             return nb::none();
-        const std::shared_ptr<const Known> known = find(data, filters, with_bias, given);
-        if (!known) return nb::none();
-        ConvProblem r = known->request;
+        const std::shared_ptr<const CachedCall> cached = find(data, filters, with_bias, given);
+        if (!cached) return nb::none();
+        ConvProblem r = cached->problem;
         const bool back = r.form == Form::input;
         if (with_bias) {
             const int64_t channels = r.groups * (back ? r.in : r.out);
@@ -190,12 +189,12 @@ class ConvCallCache {
             r.bias = offset.data;
             r.bias_stride = offset.strides[0];
         }
-        nb::object out = new_array(known->out_shape, known->dtype);
+        nb::object out = new_array(cached->out_shape, cached->dtype);
         ArrayView result;
         if (!view_array(out, result)) return nb::none();
-        lay_data(back ? r.y : r.x, data, r.rank, known->first);
-        lay_data(back ? r.x : r.y, result, r.rank, known->first);
-        lay_filters(r.w, filters, r.rank, known->first);
+        set_data(back ? r.y : r.x, data, r.rank, cached->first);
+        set_data(back ? r.x : r.y, result, r.rank, cached->first);
+        set_filters(r.w, filters, r.rank, cached->first);
         call(
             "conv", {data.shape, static_cast<size_t>(data.ndim)}, [&] { return conv_method_of(r); },
             [&] { convolve(r); });
@@ -203,21 +202,22 @@ class ConvCallCache {
     }
 
  private:
-    static constexpr size_t kMost = 16;
+    static constexpr size_t kCapacity = 16;
 
-    std::shared_ptr<const Known> find(const ArrayView& x, const ArrayView& w, bool with_bias, nb::handle given) const {
+    std::shared_ptr<const CachedCall> find(const ArrayView& x, const ArrayView& w, bool with_bias,
+                                           nb::handle given) const {
         const nb::ft_lock_guard lock(lock_);
-        for (size_t i = known_.size(); i-- > 0;) {
-            const Known& k = *known_[i];
+        for (size_t i = calls_.size(); i-- > 0;) {
+            const CachedCall& k = *calls_[i];
             if (k.dtype.ptr() == x.dtype && k.with_bias == with_bias && has_shape(x, k.data) &&
                 has_shape(w, k.filters) && is_same(k.given.ptr(), given.ptr()))
-                return known_[i];
+                return calls_[i];
         }
         return nullptr;
     }
 
-    mutable nb::ft_mutex lock_;  // without a GIL; with one it is none
-    std::vector<std::shared_ptr<const Known>> known_;
+    mutable nb::ft_mutex lock_;  // a no-op in builds with a GIL
+    std::vector<std::shared_ptr<const CachedCall>> calls_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Calls of convolutions that were made before: see conv_calls.cpp.
+// Convolution calls and their cache: see conv_calls.cpp.
 #pragma once
 
 #include <nanobind/nanobind.h>

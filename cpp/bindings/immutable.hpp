@@ -1,5 +1,4 @@
-// Arguments as keys of a cache: Python objects whose value cannot change, compared without running any code of the
-// user's.
+// Arguments as cache keys: immutable Python objects, compared without running user code.
 #pragma once
 
 #include <Python.h>
@@ -12,7 +11,7 @@ inline bool is_immutable(PyObject* o) {
             if (!is_immutable(PyTuple_GetItem(o, i))) return false;
         return true;
     }
-    if (PyType_Check(o)) return true;  // np.uint8, say: the same only if it is the same object
+    if (PyType_Check(o)) return true;  // e.g. np.uint8: compared by identity
     return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o);
 }
 

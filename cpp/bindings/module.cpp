@@ -1,7 +1,7 @@
-// The module as Python sees it: read arrays through the buffer protocol, release the GIL, run.
+// The Python module: reads arrays through the buffer protocol, releases the GIL, runs the core.
 //
-// Arguments come checked from the Python side (window.py, arrays.py); what is checked here again is only what
-// would otherwise read or write memory that is not ours.
+// Arguments were checked on the Python side (arguments/, geometry/). Only what could make the core access memory out of
+// bounds is checked again.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -32,7 +32,7 @@ using namespace cenote;
 
 namespace {
 
-// The pooled axes of a window laid on a shape: made once per geometry and kept on the Python side.
+// The pooled axes of a window on an array of a given shape: built once per geometry and cached on the Python side.
 struct Axes {
     std::vector<int64_t> shape;  // of the array
     std::vector<Axis> axis;
@@ -56,8 +56,9 @@ struct Axes {
     }
 };
 
-// The geometry of a call: x's memory, the axes laid on it, the memory order of the results. How many results.
-int64_t lay(PoolProblem& r, const Axes& axes, const Buffer& x, nb::handle order) {
+// Fills in the geometry of a call (x's memory, the pooled axes, the memory order of the result) and returns the number
+// of results.
+int64_t set_geometry(PoolProblem& r, const Axes& axes, const Buffer& x, nb::handle order) {
     r.ndim = x.ndim();
     r.rank = static_cast<int>(axes.axis.size());
     if (r.ndim > kMaxDims) throw std::invalid_argument("too many axes");
@@ -70,7 +71,7 @@ int64_t lay(PoolProblem& r, const Axes& axes, const Buffer& x, nb::handle order)
         r.axis[w] = axes.axis[w];
         r.position[w] = axes.position[w];
         if (r.position[w] < 0 || r.position[w] >= r.ndim || r.axis[w].n != r.shape[r.position[w]])
-            throw std::invalid_argument("the geometry is not this array's");
+            throw std::invalid_argument("the geometry does not match the array");
     }
     int64_t size = 1;
     for (int i = 0; i < r.ndim; ++i) {
@@ -92,23 +93,23 @@ ArgmaxFormat argmax_format_of(int64_t itemsize) {
     }
 }
 
-// All of a call but the arrays: made once for a geometry, a dtype and the options, and kept on the Python side.
+// Everything about a call except its arrays: built once per geometry, dtype and options, and cached on the Python side.
 struct PoolPlan {
-    nb::object held;  // `axes` lives as long as this
+    nb::object axes_object;  // keeps `axes` alive
     const Axes* axes;
     Operation operation;
 
-    PoolPlan(nb::object laid, int in, int work, int out, bool swap, int reduce, int prepare, int finish, bool omit,
-             bool include_pad, nb::handle pad_value, nb::handle divisor, double parameter)
-        : held(laid), axes(nb::cast<const Axes*>(laid)), operation{} {
+    PoolPlan(nb::object geometry, int in, int work, int out, bool swap, int reduce, int prologue, int epilogue,
+             bool omit, bool include_pad, nb::handle pad_value, nb::handle divisor, double parameter)
+        : axes_object(geometry), axes(nb::cast<const Axes*>(geometry)), operation{} {
         Operation& r = operation;
         r.in = static_cast<DType>(in);
         r.work = static_cast<DType>(work);
         r.out = static_cast<DType>(out);
         r.swap = swap;
         r.reduce = static_cast<Reduce>(reduce);
-        r.prologue = static_cast<Prologue>(prepare);
-        r.epilogue = static_cast<Epilogue>(finish);
+        r.prologue = static_cast<Prologue>(prologue);
+        r.epilogue = static_cast<Epilogue>(epilogue);
         r.omit = omit;
         r.include_pad = include_pad;
         r.physical_padding = !pad_value.is_none();
@@ -122,13 +123,13 @@ struct PoolPlan {
     void run_on(const Buffer& x, const Buffer& y, const Buffer* argmax, nb::handle order) const {
         PoolProblem r;
         static_cast<Operation&>(r) = operation;
-        const int64_t size = lay(r, *axes, x, order);
+        const int64_t size = set_geometry(r, *axes, x, order);
         if (x.itemsize() != size_of(r.in) || y.bytes() != size * size_of(r.out))
-            throw std::invalid_argument("the result is not this geometry's");
+            throw std::invalid_argument("the result does not match the geometry");
         r.y = static_cast<char*>(y.data());
         if (argmax) {
             if (argmax->bytes() != size * argmax->itemsize())
-                throw std::invalid_argument("the argmax array is not this geometry's");
+                throw std::invalid_argument("the argmax array does not match the geometry");
             r.argmax = argmax->data();
             r.argmax_format = argmax_format_of(argmax->itemsize());
         }
@@ -143,20 +144,20 @@ struct PoolPlan {
     }
 };
 
-// The same arguments once more: small calls cost little more than their work. What is remembered is what was given,
-// type by type (2 is not 2.0), with the shape and dtype of the array, and the recipe that came of it.
+// A cache from the arguments of a call to its plan, so that repeated calls on small arrays cost little more than the
+// computation. The key is the arguments by value and type (2 is not 2.0) and the shape and dtype of the array.
 class CallCache {
  public:
     explicit CallCache(nb::object array_type) : array_type_(array_type) {}
 
-    void insert(nb::handle x, nb::object given, nb::object recipe, nb::object out_shape, nb::object out_dtype) {
+    void insert(nb::handle x, nb::object given, nb::object plan, nb::object out_shape, nb::object out_dtype) {
         if (Py_TYPE(x.ptr()) != reinterpret_cast<PyTypeObject*>(array_type_.ptr()) || !is_immutable(given.ptr()))
             return;
-        Entry entry{given,    nb::borrow(x.attr("dtype")), recipe, nb::cast<const PoolPlan*>(recipe), out_shape,
-                    out_dtype};
+        Entry entry{given, nb::borrow(x.attr("dtype")), plan, nb::cast<const PoolPlan*>(plan), out_shape, out_dtype};
         const nb::ft_lock_guard lock(mutex_);
-        // The oldest one leaves with `entry`, after the lock: what is freed with it may run other code.
-        if (entries_.size() == kKept) {
+        // `entry` takes the oldest one along: freeing it may run other code, so that happens after the lock is
+        // released.
+        if (entries_.size() == kCapacity) {
             std::swap(entries_.front(), entry);
             std::rotate(entries_.begin(), entries_.begin() + 1, entries_.end());
         } else {
@@ -165,35 +166,35 @@ class CallCache {
     }
 
     void clear() {
-        std::vector<Entry> gone;  // let go after the lock
+        std::vector<Entry> gone;  // destroyed after the lock is released
         const nb::ft_lock_guard lock(mutex_);
         std::swap(gone, entries_);
     }
 
     nb::object lookup(nb::handle x, nb::handle given) const {
         if (Py_TYPE(x.ptr()) != reinterpret_cast<PyTypeObject*>(array_type_.ptr())) return nb::none();
-        for (size_t i = kKept;;) {
-            const Entry entry =
-                find(given, i);  // a copy: making an array may run other code, which may insert into this
-            if (!entry.recipe) return nb::none();
+        for (size_t i = kCapacity;;) {
+            // A copy: creating an array may run other code, which may insert into this cache.
+            const Entry entry = find(given, i);
+            if (!entry.plan) return nb::none();
             const Buffer from(x, false);
-            if (!fits(*entry.recipe->axes, from) || x.attr("dtype").ptr() != entry.dtype.ptr()) continue;
+            if (!fits(*entry.plan->axes, from) || x.attr("dtype").ptr() != entry.dtype.ptr()) continue;
             nb::object y = new_array(entry.out_shape, entry.out_dtype);
-            entry.recipe->run_on(from, Buffer(y, true), nullptr, nb::none());
+            entry.plan->run_on(from, Buffer(y, true), nullptr, nb::none());
             return y;
         }
     }
 
  private:
-    static constexpr size_t kKept = 16;
+    static constexpr size_t kCapacity = 16;
     struct Entry {
-        nb::object given, dtype, held;
-        const PoolPlan* recipe = nullptr;
+        nb::object given, dtype, plan_object;
+        const PoolPlan* plan = nullptr;
         nb::object out_shape, out_dtype;
     };
 
-    // The last entry before number `i` that was given the same; `i` becomes its number. Comparing numbers and strings
-    // runs no other code.
+    // The last entry before index `i` with the same arguments; `i` becomes its index. Comparing numbers and strings
+    // runs no user code.
     Entry find(nb::handle given, size_t& i) const {
         const nb::ft_lock_guard lock(mutex_);
         if (i > entries_.size()) i = entries_.size();
@@ -202,7 +203,7 @@ class CallCache {
         return {};
     }
 
-    // Whether x has the shape that the axes were laid on, in C order.
+    // Whether x has the shape of the geometry and is C-contiguous.
     static bool fits(const Axes& axes, const Buffer& x) {
         if (static_cast<size_t>(x.ndim()) != axes.shape.size()) return false;
         int64_t stride = x.itemsize();
@@ -215,16 +216,16 @@ class CallCache {
     }
 
     nb::object array_type_;
-    mutable nb::ft_mutex mutex_;  // without a GIL; with one it is none
+    mutable nb::ft_mutex mutex_;  // a no-op in builds with a GIL
     std::vector<Entry> entries_;
 };
 
-// y[window] = x[winner], or x = 0 and x[winner] += y[window]; x is then in one piece of memory.
-void move_chosen(const Axes& axes, nb::handle x, nb::handle y, nb::handle argmax, nb::handle order, bool backwards) {
+// Gather, y[window] = x[argmax], or with `backwards` scatter-add: x = 0, x[argmax] += y[window], for a dense x.
+void move_selected(const Axes& axes, nb::handle x, nb::handle y, nb::handle argmax, nb::handle order, bool backwards) {
     PoolProblem r;
     static_cast<Operation&>(r) = Operation{};
     const Buffer elements(x, backwards), values(y, !backwards), where(argmax, false);
-    const int64_t size = lay(r, axes, elements, order);
+    const int64_t size = set_geometry(r, axes, elements, order);
     if (elements.itemsize() != values.itemsize() || values.bytes() != size * values.itemsize() ||
         where.bytes() != size * where.itemsize() || where.itemsize() > 4 ||
         (elements.itemsize() != 4 && elements.itemsize() != 8))
@@ -242,7 +243,7 @@ void move_chosen(const Axes& axes, nb::handle x, nb::handle y, nb::handle argmax
         call("forward", elements.shape(), [] { return "gather"; }, [&] { gather(r); });
 }
 
-// Whether an array is dense, its axes in the order of the problem.
+// Whether an array is dense in the memory order of the problem.
 bool is_dense(const PoolProblem& r, const Buffer& x) {
     int64_t stride = x.itemsize();
     for (int i = r.ndim - 1; i >= 0; --i) {
@@ -252,7 +253,7 @@ bool is_dense(const PoolProblem& r, const Buffer& x) {
     return true;
 }
 
-// Σ weight·t over each window, or with `transposed` axes its transpose, t then being one value per window.
+// Σ weight·t over each window; with `transposed` axes the transpose of that map, where t has one value per window.
 void weigh(const Axes& axes, nb::handle transposed, bool exponential, double parameter, double q, bool odd,
            nb::handle pad_value, nb::handle x, nb::handle t, nb::handle out, int x_type, int t_type, nb::handle order) {
     WeightedProblem p{};
@@ -264,30 +265,31 @@ void weigh(const Axes& axes, nb::handle transposed, bool exponential, double par
     w.pads = !pad_value.is_none();
     if (w.pads) w.pad_value = nb::cast<double>(pad_value);
     const Buffer elements(x, false), operand(t, false), result(out, true);
-    const int64_t windows = lay(p.windows, axes, elements, order);
+    const int64_t windows = set_geometry(p.windows, axes, elements, order);
     const bool spread = !transposed.is_none();
     const auto fits = [](int type, const Buffer& array) {
         return type >= static_cast<int>(DType::f16) && type <= static_cast<int>(DType::f64) &&
                array.itemsize() == size_of(static_cast<DType>(type));
     };
     if (!fits(x_type, elements) || !fits(t_type, operand) || !fits(t_type, result) || !is_dense(p.windows, elements))
-        throw std::invalid_argument("the array does not fit its dtype or is not dense");
+        throw std::invalid_argument("an array does not have its dtype's item size, or x is not dense");
     const int64_t size = elements.bytes() / elements.itemsize();
     if (operand.bytes() != (spread ? windows : size) * operand.itemsize() ||
         result.bytes() != (spread ? size : windows) * result.itemsize())
-        throw std::invalid_argument("the arrays are not this geometry's");
+        throw std::invalid_argument("the arrays do not match the geometry");
     p.windows.in = static_cast<DType>(x_type);
     p.t = static_cast<const char*>(operand.data());
     p.t_type = static_cast<DType>(t_type);
     p.windows.y = static_cast<char*>(result.data());
     if (spread) {
         const auto& back = nb::cast<const Axes&>(transposed);
-        if (back.axis.size() != axes.axis.size()) throw std::invalid_argument("the transpose is not this geometry's");
+        if (back.axis.size() != axes.axis.size())
+            throw std::invalid_argument("the transpose does not match the geometry");
         for (size_t i = 0; i < axes.axis.size(); ++i) {
             p.axis[i] = back.axis[i];
             if (back.position[i] != axes.position[i] || back.axis[i].n != axes.axis[i].o ||
                 back.axis[i].o != axes.axis[i].n)
-                throw std::invalid_argument("the transpose is not this geometry's");
+                throw std::invalid_argument("the transpose does not match the geometry");
         }
         p.out = p.windows.y;
     }
@@ -312,7 +314,7 @@ void put_values(nb::handle out, nb::handle values, nb::handle index, int64_t pla
 NB_MODULE(_core, m) {
     load_numpy();
     watch_interrupts();
-    // A daemon thread that is still in a call when Python ends holds what the call uses: no leak to report to
+    // A daemon thread still in a call at interpreter exit keeps the call's objects alive: not a leak to report to
     // users.
     nb::set_leak_warnings(false);
     nb::class_<Axes>(m, "Axes")
@@ -332,8 +334,8 @@ NB_MODULE(_core, m) {
              nb::arg("out_dtype"))
         .def("lookup", &CallCache::lookup, nb::arg("x").none(), nb::arg("given"))
         .def("clear", &CallCache::clear);
-    m.def("move", &move_chosen, nb::arg("axes"), nb::arg("x"), nb::arg("y"), nb::arg("argmax"), nb::arg("order").none(),
-          nb::arg("backwards"));
+    m.def("move", &move_selected, nb::arg("axes"), nb::arg("x"), nb::arg("y"), nb::arg("argmax"),
+          nb::arg("order").none(), nb::arg("backwards"));
     m.def("weighted", &weigh, nb::arg("axes"), nb::arg("transposed").none(), nb::arg("exponential"),
           nb::arg("parameter"), nb::arg("q"), nb::arg("odd"), nb::arg("pad_value").none(), nb::arg("x"), nb::arg("t"),
           nb::arg("out"), nb::arg("x_type"), nb::arg("t_type"), nb::arg("order").none());

@@ -1,4 +1,4 @@
-// Which algorithm a call takes: collected instead of computed for which_kernel(), printed with CENOTE_VERBOSE=1.
+// Which algorithm serves a call: recorded without computing for which_kernel(), printed with CENOTE_VERBOSE=1.
 #pragma once
 
 #include <atomic>
@@ -13,12 +13,12 @@
 
 namespace cenote {
 
-// The names of the calls of this thread; null: calls compute. A traced call computes nothing.
+// Where this thread's calls record their algorithm instead of computing; null when not tracing.
 inline thread_local std::vector<std::string>* traced_names = nullptr;
 
 inline std::atomic<bool> verbose{false};
 
-// A line on stderr with how long a call took, for the life of this object.
+// Prints a line with the duration of a call to stderr at the end of its scope.
 class CallReport {
  public:
     CallReport(const char* what, const char* algorithm, std::span<const Py_ssize_t> shape)
@@ -37,13 +37,13 @@ class CallReport {
     std::string shape_;
 };
 
-// A call of the core, without the GIL: computed, or only named while this thread traces. name() is asked for only then,
-// and for the report.
+// Runs a call of the core without the GIL, or only records its algorithm while this thread traces. name() is
+// evaluated only for tracing and for the report.
 template <class Name, class Run>
 void call(const char* what, std::span<const Py_ssize_t> shape, Name name, Run run) {
     if (traced_names) return traced_names->push_back(name());
     if (verbose.load(std::memory_order_relaxed)) {
-        const CallReport argmax_format(what, name(), shape);
+        const CallReport report(what, name(), shape);
         const Unlocked unlocked;
         return run();
     }

@@ -19,13 +19,13 @@ namespace {
 
 std::atomic<unsigned long> main_thread{0};
 
-// A thread that asks for the GIL while Python ends never gets it. Up to Python 3.13 it is ended by pthread_exit, which
-// unwinds its stack: destructors here and in nanobind may not throw, so that would end the process by an abort. It is
-// caught and waits for the end of the process instead, as Python 3.14 does itself.
+// A thread that requests the GIL during finalization never gets it. Up to Python 3.13 it is ended by pthread_exit,
+// whose unwinding would abort the process in the noexcept destructors here and in nanobind. So the unwinding is caught,
+// and the thread sleeps until the process ends, as Python 3.14 does itself.
 void lock_again(PyThreadState* state) noexcept {
     try {
         PyEval_RestoreThread(state);
-    } catch (...) {  // it throws nothing else
+    } catch (...) {  // nothing else is thrown here
         for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
     }
 }
@@ -35,12 +35,12 @@ void lock_again(PyThreadState* state) noexcept {
 void watch_interrupts() {
     main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
 #if !defined(_WIN32)
-    // The thread that forks is the main one of the child.
+    // The thread that calls fork() becomes the main thread of the child.
     pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
 #endif
 }
 
-// Signals are handled by the main thread only.
+// Only the main thread handles signals.
 Unlocked::Unlocked()
     : state_(PyEval_SaveThread()),
       polls_(PyThread_get_thread_ident() == main_thread.load(std::memory_order_relaxed)),
@@ -53,7 +53,7 @@ Unlocked::~Unlocked() {
     lock_again(state_);
 }
 
-// Python's handlers of signals that have come, in the mode that they would see outside.
+// Runs Python's handlers of pending signals, in the caller's own floating-point mode.
 void Unlocked::poll(void* of) {
     auto& call = *static_cast<Unlocked*>(of);
     call.mode_.leave();

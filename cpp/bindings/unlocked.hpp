@@ -1,4 +1,4 @@
-// A call into the core: without the GIL, in the core's floating-point mode, and stopped by Ctrl-C.
+// A call into the core: without the GIL, in the core's floating-point mode, interruptible by Ctrl-C.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,10 +8,10 @@
 
 namespace cenote {
 
-// Once, when the module is imported: find out which thread is Python's main one.
+// Called once when the module is imported: finds Python's main thread.
 void watch_interrupts();
 
-// While it lives, this thread does not hold the GIL.
+// In its scope, this thread does not hold the GIL.
 class Unlocked {
  public:
     Unlocked();
@@ -23,7 +23,7 @@ class Unlocked {
 
     PyThreadState* state_;
     bool polls_;
-    Poll before_;  // of a call that was interrupted by a handler which made this one
+    Poll before_;  // of the outer call, if a signal handler in it made this call
     FloatMode mode_;
 };
 

@@ -11,9 +11,9 @@ int64_t least_elements(const ConvPlan& p) {
     int64_t elements = 1;
     for (size_t q = 0; q < p.axes.size(); ++q) {
         const ConvPlanAxis& a = p.axes[q];
-        const int64_t taps = least(a.k, a.chunk), u = q + 1 == p.axes.size() ? least(8, a.u.end - a.u.begin) : 1;
-        elements *= most(1, a.out_step > 1 ? ceil_div(taps * a.d, a.out_step) + u
-                                           : least(u * taps, (u - 1) * a.step + (taps - 1) * a.d + 1));
+        const int64_t taps = min(a.k, a.chunk), u = q + 1 == p.axes.size() ? min(8, a.u.end - a.u.begin) : 1;
+        elements *= max(1, a.out_step > 1 ? ceil_div(taps * a.d, a.out_step) + u
+                                          : min(u * taps, (u - 1) * a.step + (taps - 1) * a.d + 1));
         if (elements > int64_t{1} << 40) break;
     }
     return elements;
@@ -30,10 +30,10 @@ std::vector<Tap> taps_of(const ConvPlanAxis& a, size_t phase, Span chunk) {
 
 std::vector<Block> choose_blocks(ConvPlan& p, int64_t copies, int64_t panel, int64_t& steps, int64_t most_channels) {
     const int64_t unit = p.parts, budget = conv_tile_bytes() / p.width;
-    int64_t count = least(p.reduce, most(unit, most_channels / unit * unit));
+    int64_t count = min(p.reduce, max(unit, most_channels / unit * unit));
     const auto fits = [&] {
         int64_t taps = 1;
-        for (const ConvPlanAxis& a : p.axes) taps *= least(a.k, a.chunk);
+        for (const ConvPlanAxis& a : p.axes) taps *= min(a.k, a.chunk);
         return least_elements(p) * count * copies <= budget && taps * count * panel * p.width <= kPanelBytes;
     };
     while (!fits()) {
@@ -56,15 +56,15 @@ std::vector<Block> choose_blocks(ConvPlan& p, int64_t copies, int64_t panel, int
 
     std::vector<Block> blocks;
     std::vector<int64_t> at(p.axes.size(), 0);
-    for (ConvPlanAxis& a : p.axes) a.chunks = most(1, ceil_div(a.k, a.chunk));
+    for (ConvPlanAxis& a : p.axes) a.chunks = max(1, ceil_div(a.k, a.chunk));
     steps = 0;
     for (;;) {
-        for (int64_t first = 0; first < most(1, p.reduce); first += most(count, 1)) {
-            Block b{{}, first, least(count, p.reduce - first), steps, 0};
+        for (int64_t first = 0; first < max(1, p.reduce); first += max(count, 1)) {
+            Block b{{}, first, min(count, p.reduce - first), steps, 0};
             b.steps = b.count;
             for (size_t q = 0; q < p.axes.size(); ++q) {
                 const ConvPlanAxis& a = p.axes[q];
-                b.chunk.push_back({at[q] * a.chunk, least((at[q] + 1) * a.chunk, a.k)});
+                b.chunk.push_back({at[q] * a.chunk, min((at[q] + 1) * a.chunk, a.k)});
                 b.steps *= b.chunk[q].end - b.chunk[q].begin;
             }
             steps += b.steps;
@@ -150,11 +150,11 @@ bool taps_in_one_piece(const ConvPlan& p, const Block& b) {
     return step != 0;
 }
 
-Span whole_windows(const ConvPlanAxis& a, size_t phase, Span u) {
+Span interior_windows(const ConvPlanAxis& a, size_t phase, Span u) {
     Span whole = u;
     for (const Tap& tap : a.phases[phase].taps) {
-        whole.begin = most(whole.begin, ceil_div(-tap.offset, a.step));
-        whole.end = least(whole.end, floor_div(a.n - 1 - tap.offset, a.step) + 1);
+        whole.begin = max(whole.begin, ceil_div(-tap.offset, a.step));
+        whole.end = min(whole.end, floor_div(a.n - 1 - tap.offset, a.step) + 1);
     }
     if (whole.begin >= whole.end) whole = {u.end, u.end};
     return whole;

@@ -58,7 +58,7 @@ bool taps_in_one_piece(const ConvPlan& p, const Block& b);
 // ------------------------------------------------------------------------------ without a box: real elements only
 
 // Of the windows `u` of an axis those whose taps are all real.
-Span whole_windows(const ConvPlanAxis& a, size_t phase, Span u);
+Span interior_windows(const ConvPlanAxis& a, size_t phase, Span u);
 
 // The real taps of windows `at` on all axes but the last, and with window `last` on the last one too: offsets in the
 // source in bytes, then in elements; in weights `pitch` apart.

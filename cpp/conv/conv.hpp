@@ -1,4 +1,4 @@
-// Convolution and its two adjoints: from a request to running tasks.
+// Convolution and its two adjoints: from a problem to running tasks.
 #pragma once
 
 #include "core/geometry.hpp"
@@ -11,7 +11,7 @@ struct ConvAxis {
     int64_t n, o, k, s, d, low;  // as in Axis
 };
 
-// An array of the request; strides in bytes.
+// An array of the problem; strides in bytes.
 struct ConvArray {
     char* data;
     int64_t stride[kMaxDims];
@@ -29,9 +29,9 @@ struct ConvProblem {
     int64_t batch, groups, in, out;  // channels per group
 };
 
-void convolve(const ConvProblem& request);
+void convolve(const ConvProblem& problem);
 // The name of the method that it would take (registry.cpp).
-const char* conv_method_of(const ConvProblem& request);
+const char* conv_method_of(const ConvProblem& problem);
 
 // As set_limits() for pooling.
 void set_conv_limits(int64_t bytes_per_tile, int64_t elements_per_thread);

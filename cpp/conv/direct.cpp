@@ -36,7 +36,7 @@ bool goes_through(const Forward& f) {
         return false;
     for (const ConvPlanAxis& a : p.axes) {
         if (a.stride % p.width || a.phases.size() != 1) return false;
-        const Span whole = whole_windows(a, 0, a.u);
+        const Span whole = interior_windows(a, 0, a.u);
         if (whole.begin != a.u.begin || whole.end != a.u.end) return false;
     }
     return true;
@@ -71,8 +71,8 @@ void run_task(const void* context, int64_t index, Arena* arena) {
                      f.plan,
                      arena,
                      tile_at(f.plan, tile),
-                     {groups * f.group_range, least((groups + 1) * f.group_range, f.plan.groups)},
-                     {range * f.range, least((range + 1) * f.range, f.plan.out)}};
+                     {groups * f.group_range, min((groups + 1) * f.group_range, f.plan.groups)},
+                     {range * f.range, min((range + 1) * f.range, f.plan.out)}};
     task.run();
 }
 
@@ -96,7 +96,7 @@ void look_at_some(const void* context, int64_t index, Arena* arena) {
     const ConvPlan& p = look.plan;
     const ConvPlanAxis& row = p.axes.back();
     const int64_t pieces = ceil_div(row.out_n, kLookedAt), first = index % pieces * kLookedAt;
-    const int64_t some = least(kLookedAt, row.out_n - first), channels = p.groups * p.out;
+    const int64_t some = min(kLookedAt, row.out_n - first), channels = p.groups * p.out;
     const char* from = p.result + first * row.out_stride;
     index /= pieces;
     for (size_t q = p.axes.size() - 1; q-- > 0; index /= p.axes[q].out_n)
@@ -132,7 +132,7 @@ void choose_method(Forward& f, bool bundles) {
         f.lanes == Lanes::channels && p.pixels <= kFewPixels && p.taps * p.reduce * p.out * p.width > conv_tile_bytes();
     f.by_taps = taps_pay(f);
     if (!f.by_taps) {
-        const int64_t late = f.pack_late ? least(p.out, kLatePanels * k.panel) : k.panel;
+        const int64_t late = f.pack_late ? min(p.out, kLatePanels * k.panel) : k.panel;
         f.blocks = choose_blocks(p, copies, f.lanes == Lanes::channels ? late : 0, f.steps);
     }
     f.padded_out = f.lanes == Lanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
@@ -155,8 +155,8 @@ bool run_directly(const ConvPlan& plan, bool bundles) {
     const int threads = conv_threads(products);
     const int64_t wanted = threads > 1 ? 4 * threads : 1;
     // Groups of few channels go together: what is the same for all of them is laid out once.
-    const int64_t together = most(16, least(64, conv_tile_bytes() / p.width / all_elements(p))) / most(1, p.reduce);
-    f.group_range = alone ? p.groups : f.blocks.size() > 1 ? 1 : most(1, least(p.groups, together));
+    const int64_t together = max(16, min(64, conv_tile_bytes() / p.width / all_elements(p))) / max(1, p.reduce);
+    f.group_range = alone ? p.groups : f.blocks.size() > 1 ? 1 : max(1, min(p.groups, together));
     f.group_ranges = ceil_div(p.groups, f.group_range);
     const int64_t channels = f.blocks[0].count * copies * (alone ? 1 : f.group_range);
     const int64_t results = f.to_result ? 0 : p.out * copies * (alone ? 1 : f.group_range);
@@ -172,8 +172,8 @@ bool run_directly(const ConvPlan& plan, bool bundles) {
     f.range = p.out;
     if (f.lanes == Lanes::channels && (f.pack_late || tiles * f.group_ranges < wanted)) {
         const int64_t panels = ceil_div(p.out, k.panel);
-        f.range = ceil_div(panels, ceil_div(wanted, most(1, tiles * f.group_ranges))) * k.panel;
-        if (f.pack_late) f.range = least(f.range, (f.by_taps ? kTapPanels : kLatePanels) * k.panel);
+        f.range = ceil_div(panels, ceil_div(wanted, max(1, tiles * f.group_ranges))) * k.panel;
+        if (f.pack_late) f.range = min(f.range, (f.by_taps ? kTapPanels : kLatePanels) * k.panel);
         f.ranges = ceil_div(p.out, f.range);
     }
     pack_weights(f);

@@ -20,8 +20,8 @@ constexpr int64_t kLine = 64;
 // The windows of an axis that see a real element with a tap.
 Span real_windows(const ConvPlanAxis& a, const Tap& tap) {
     const Span u = a.phases[0].u;
-    const int64_t begin = most(u.begin, ceil_div(-tap.offset, a.step));
-    return {begin, most(begin, least(u.end, floor_div(a.n - 1 - tap.offset, a.step) + 1))};
+    const int64_t begin = max(u.begin, ceil_div(-tap.offset, a.step));
+    return {begin, max(begin, min(u.end, floor_div(a.n - 1 - tap.offset, a.step) + 1))};
 }
 
 bool sees_all(const ConvPlanAxis& a, const Tap& tap) {
@@ -74,10 +74,10 @@ bool taps_pay(Forward& f) {
     }
     if (elements > kMostElements * p.pixels) return false;
     // Twice as many channels at a time as fit into a panel's share of the cache otherwise: there are no boxes.
-    f.blocks = choose_blocks(p, 0, least(p.out, kTapPanels * p.kernels->panel) / 2, f.steps);
-    bool whole = f.blocks[0].count >= least(p.reduce, kLeastChain);
+    f.blocks = choose_blocks(p, 0, min(p.out, kTapPanels * p.kernels->panel) / 2, f.steps);
+    bool whole = f.blocks[0].count >= min(p.reduce, kLeastChain);
     for (const ConvPlanAxis& a : p.axes) whole &= a.chunk >= a.k;
-    for (ConvPlanAxis& a : p.axes) a.chunk = most(a.k, 1);
+    for (ConvPlanAxis& a : p.axes) a.chunk = max(a.k, 1);
     return whole;
 }
 
@@ -94,7 +94,7 @@ void copy_source(Forward& f, int threads) {
     const int64_t pixel = copied_pixel(p);
     f.copy = Memory(elements * pixel * p.width);
     parallel_for(
-        p.axes[0].n, least(threads, p.axes[0].n),
+        p.axes[0].n, min(threads, p.axes[0].n),
         [](const void* context, int64_t task, Arena*) {
             const auto& g = *static_cast<const Forward*>(context);
             const ConvPlan& q = g.plan;
@@ -132,8 +132,8 @@ void ForwardTask::lay_taps() {
             const ConvPlanAxis& a = p.axes[q];
             const Tap& tap = a.phases[0].taps[at[q]];
             const Span real = real_windows(a, tap);
-            u[q] = {most(real.begin, tile.u[q].begin), least(real.end, tile.u[q].end)};
-            pixels *= most(0, u[q].end - u[q].begin);
+            u[q] = {max(real.begin, tile.u[q].begin), min(real.end, tile.u[q].end)};
+            pixels *= max(0, u[q].end - u[q].begin);
             whole &= sees_all(a, tap);
             rows_of.index = rows_of.index * a.k + tap.index;
             offset += tap.offset * a.stride / p.width;

@@ -17,8 +17,8 @@ bool ForwardTask::lay_phase(int64_t& pixels) {
     pixels = 1;
     for (size_t q = 0; q < p.axes.size(); ++q) {
         const Span all = p.axes[q].phases[phase[q]].u;
-        u[q] = {most(all.begin, tile.u[q].begin), least(all.end, tile.u[q].end)};
-        pixels *= most(0, u[q].end - u[q].begin);
+        u[q] = {max(all.begin, tile.u[q].begin), min(all.end, tile.u[q].end)};
+        pixels *= max(0, u[q].end - u[q].begin);
     }
     return pixels > 0;
 }
@@ -43,9 +43,9 @@ void ForwardTask::for_phases(Body body) {
 Span results_of(const ConvPlan& p, const Tile& tile, size_t axis) {
     const ConvPlanAxis& a = p.axes[axis];
     Span bases{a.phases[0].out_base, a.phases[0].out_base};
-    for (const Phase& each : a.phases) bases = {least(bases.begin, each.out_base), most(bases.end, each.out_base)};
-    return {most(0, tile.u[axis].begin * a.out_step + bases.begin),
-            least(a.out_n, (tile.u[axis].end - 1) * a.out_step + bases.end + 1)};
+    for (const Phase& each : a.phases) bases = {min(bases.begin, each.out_base), max(bases.end, each.out_base)};
+    return {max(0, tile.u[axis].begin * a.out_step + bases.begin),
+            min(a.out_n, (tile.u[axis].end - 1) * a.out_step + bases.end + 1)};
 }
 
 // The place of window `at` of the current phase among the results of the tile, in the order of memory.
@@ -90,7 +90,7 @@ void ForwardTask::channels_phase(const Block& b, bool first) {
     for (int64_t row = 0; row < rows_here; row += some) {
         call.a_at = from.data() + row;
         call.out_at = to.data() + row;
-        call.rows = least(some, rows_here - row);
+        call.rows = min(some, rows_here - row);
         call.ahead = ahead ? (from[1] - from[0]) * some : 0;
         for (int64_t g = groups.begin; g < groups.end; ++g) {
             const int64_t group = g - groups.begin;
@@ -193,11 +193,11 @@ void ForwardTask::groups_in_place(int64_t before) {
     call.x_step = inner.step * inner.stride / p.width;
     call.out_step = f.to_result ? column_bytes() / p.width : all;
 
-    const Span whole = whole_windows(inner, phase[last], u[last]);
+    const Span whole = interior_windows(inner, phase[last], u[last]);
     // Rows whose taps are all real go together.
     Span rows{0, 0};
     if (last > 0) {
-        rows = whole_windows(p.axes[last - 1], phase[last - 1], u[last - 1]);
+        rows = interior_windows(p.axes[last - 1], phase[last - 1], u[last - 1]);
         call.x_row = p.axes[last - 1].step * p.axes[last - 1].stride / p.width;
         call.out_row =
             f.to_result ? p.axes[last - 1].out_step * p.axes[last - 1].out_stride / p.width : columns() * all;

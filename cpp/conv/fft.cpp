@@ -52,7 +52,7 @@ void product_task(const void* context, int64_t task, Arena*) {
     const auto& r = *static_cast<const FftRun*>(context);
     const Fft& f = r.f;
     const ConvPlan& p = f.p;
-    const int64_t at = task * kChunk, count = least(kChunk, f.size - at);
+    const int64_t at = task * kChunk, count = min(kChunk, f.size - at);
     for (int64_t i = 0; i < (r.units.end - r.units.begin) * f.out_planes * p.out; ++i) {
         const int64_t out = i % p.out, plane = i / p.out % f.out_planes, unit = i / p.out / f.out_planes;
         const int64_t group = r.group_of(r.units.begin + unit);
@@ -145,18 +145,18 @@ bool run_fft(const ConvPlan& p) {
     std::vector<std::atomic<uint8_t>> strange(static_cast<size_t>(p.groups * f.pairs));
     const int64_t bytes = f.spectrum_bytes(), sources = f.planes * p.reduce, results = f.out_planes * p.out;
     const bool fused = sources * results * f.taps == 1 && p.groups * f.pairs >= kFusedUnits;
-    const int64_t groups = most(1, least(p.groups, kFilterBytes / (f.filters * bytes)));
+    const int64_t groups = max(1, min(p.groups, kFilterBytes / (f.filters * bytes)));
     const int64_t all = groups * f.pairs;
-    const int64_t units = fused ? all : most(1, least(all, kUnitBytes / ((sources + results) * bytes)));
+    const int64_t units = fused ? all : max(1, min(all, kUnitBytes / ((sources + results) * bytes)));
     const Spectra spectra((groups * f.filters + (fused ? 0 : units * (sources + results))) * bytes);
     FftRun r{f, {0, 0}, {0, 0}, fused, 0, spectra.get(), nullptr, nullptr, strange.data()};
     r.sources = r.filters + groups * f.filters * 2 * f.size;
     r.sums = r.sources + units * sources * 2 * f.size;
     for (int64_t g = 0; g < p.groups; g += groups) {
-        r.groups = {g, least(g + groups, p.groups)};
+        r.groups = {g, min(g + groups, p.groups)};
         r.fresh = (r.groups.end - g) * f.filters;
         for (int64_t unit = g * f.pairs; unit < r.groups.end * f.pairs; unit += units) {
-            r.units = {unit, least(unit + units, r.groups.end * f.pairs)};
+            r.units = {unit, min(unit + units, r.groups.end * f.pairs)};
             const int64_t some = r.units.end - unit;
             parallel_for(r.fresh + (fused ? 0 : some * sources), threads, &spectrum_task, &r);
             if (!fused) parallel_for(ceil_div(f.size, kChunk), threads, &product_task, &r);

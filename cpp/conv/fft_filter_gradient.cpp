@@ -70,7 +70,7 @@ void sum_filter(const FftRun& r, int64_t group, int64_t index, int64_t at, int64
 // A few frequencies of all filters. The order of a sum is that of the pairs, whatever the number of threads.
 void sum_task(const void* context, int64_t task, Arena*) {
     const auto& r = *static_cast<const FftRun*>(context);
-    const int64_t at = task * kChunk, count = least(kChunk, r.f.size - at);
+    const int64_t at = task * kChunk, count = min(kChunk, r.f.size - at);
     for (int64_t group = 0; group < r.groups.end - r.groups.begin; ++group)
         for (int64_t index = 0; index < r.f.filters; ++index) sum_filter(r, group, index, at, count);
 }
@@ -92,18 +92,18 @@ bool run_fft_filter(const ConvPlan& p) {
     const int threads = conv_threads(choice.cost);
     std::atomic<bool> finite{true};
     const int64_t bytes = f.spectrum_bytes(), sources = f.planes * p.reduce, cotangents = f.out_planes * p.out;
-    const int64_t pairs = most(1, least(f.pairs, kSpectraBytes / ((sources + cotangents) * bytes)));
+    const int64_t pairs = max(1, min(f.pairs, kSpectraBytes / ((sources + cotangents) * bytes)));
     const int64_t group = pairs * (sources + cotangents) + f.filters;  // spectra of one
-    const int64_t groups = pairs < f.pairs ? 1 : most(1, least(p.groups, kSpectraBytes / (group * bytes)));
+    const int64_t groups = pairs < f.pairs ? 1 : max(1, min(p.groups, kSpectraBytes / (group * bytes)));
     const Spectra spectra(groups * group * bytes);
     FftRun r{f, {0, 0}, {0, 0}, spectra.get(), nullptr, nullptr, &finite};
     r.cotangents = r.sources + groups * pairs * sources * 2 * f.size;
     r.sums = r.cotangents + groups * pairs * cotangents * 2 * f.size;
     for (int64_t g = 0; g < p.groups; g += groups) {
-        r.groups = {g, least(g + groups, p.groups)};
+        r.groups = {g, min(g + groups, p.groups)};
         const int64_t some = r.groups.end - g;
         for (int64_t pair = 0; pair < f.pairs; pair += pairs) {
-            r.pairs = {pair, least(pair + pairs, f.pairs)};
+            r.pairs = {pair, min(pair + pairs, f.pairs)};
             parallel_for(some * r.pair_count() * (sources + cotangents), threads, &spectrum_task, &r);
             parallel_for(ceil_div(f.size, kChunk), threads, &sum_task, &r);
         }

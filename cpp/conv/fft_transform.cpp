@@ -23,7 +23,7 @@ void transpose_tile(const Fft& f, const double* from, int64_t pitch_from, double
                     int64_t j, int64_t columns) {
     for (int64_t i = 0; i < rows; i += kTile)
         f.work->load({DType::f64, reinterpret_cast<char*>(const_cast<double*>(from) + i * pitch_from + j), kWidth,
-                      pitch_from * kWidth, to + j * pitch_to + i, pitch_to, 1, columns, least(kTile, rows - i)});
+                      pitch_from * kWidth, to + j * pitch_to + i, pitch_to, 1, columns, min(kTile, rows - i)});
 }
 
 void clear(double* row, int64_t begin, int64_t end) {
@@ -48,7 +48,7 @@ Segment segment_at(const ConvPlan& p, const FftAxis& f, int64_t index) {
     s.next = a.d;
     s.every = a.step / std::gcd(a.step, a.d);
     while (s.first < s.every && (start + a.d * s.first) % a.step) ++s.first;
-    const int64_t elements = start < f.dense ? least(f.useful, ceil_div(f.dense - start, a.d)) : 0;
+    const int64_t elements = start < f.dense ? min(f.useful, ceil_div(f.dense - start, a.d)) : 0;
     if (s.first < s.every && s.first < elements) s.results = ceil_div(elements - s.first, s.every);
     s.u = a.u.begin + (start + a.d * s.first) / a.step;
     s.u_step = a.d * s.every / a.step;
@@ -57,8 +57,8 @@ Segment segment_at(const ConvPlan& p, const FftAxis& f, int64_t index) {
 
 // Elements of a segment that lie on elements of the source.
 Span on_elements(const Segment& s, int64_t n, int64_t elements) {
-    const int64_t begin = least(n, most(0, ceil_div(-s.element, s.next)));
-    return {begin, most(begin, least(n, ceil_div(elements - s.element, s.next)))};
+    const int64_t begin = min(n, max(0, ceil_div(-s.element, s.next)));
+    return {begin, max(begin, min(n, ceil_div(elements - s.element, s.next)))};
 }
 
 // The bytes of an index along several axes; false where there is no element. `results`: of those, or of the source.
@@ -83,8 +83,8 @@ void for_results(const Fft& f, const BlockAt& b, Body body) {
     const auto bytes = [](const ConvPlanAxis& a, int64_t u) { return (u + a.phases[0].out_base) * a.out_stride; };
     if (f.line) {
         for (int64_t row = 0; row < f.n1; ++row) {
-            const int64_t begin = most(0, ceil_div(row * f.n2 - c.first, c.every));
-            const int64_t end = least(c.results, ceil_div((row + 1) * f.n2 - c.first, c.every));
+            const int64_t begin = max(0, ceil_div(row * f.n2 - c.first, c.every));
+            const int64_t end = min(c.results, ceil_div((row + 1) * f.n2 - c.first, c.every));
             if (begin < end)
                 body(row, c.first + begin * c.every - row * f.n2, bytes(inner, c.u + begin * c.u_step), end - begin);
         }
@@ -111,8 +111,8 @@ void load_elements(const Fft& f, const BlockAt& b, const char* source, double* t
             continue;
         }
         const int64_t before = f.line ? i * f.n2 : 0;
-        const int64_t begin = least(f.n2, most(0, real.begin - before));
-        const int64_t end = most(begin, least(f.n2, real.end - before));
+        const int64_t begin = min(f.n2, max(0, real.begin - before));
+        const int64_t end = max(begin, min(f.n2, real.end - before));
         const char* from = source + (c.element + (before + begin) * c.next) * inner.stride;
         if (!f.line) from += (b.rows.element + i * b.rows.next) * f.p.axes[f.rows.axis].stride;
         clear(row, 0, begin);
@@ -147,7 +147,7 @@ void for_filter(const Fft& f, int64_t group, int64_t index, Body body) {
     const ConvPlanAxis& inner = p.axes[f.columns.axis];
     if (f.line) {
         for (int64_t row = 0; row * f.n2 < inner.k; ++row)
-            body(row, bytes + row * f.n2 * inner.w_stride, least(f.n2, inner.k - row * f.n2));
+            body(row, bytes + row * f.n2 * inner.w_stride, min(f.n2, inner.k - row * f.n2));
         return;
     }
     const ConvPlanAxis& outer = p.axes[f.rows.axis];
@@ -173,7 +173,7 @@ Spectra::~Spectra() {
 FftAxis cut_axis(const ConvPlan& p, size_t axis, int64_t n) {
     const ConvPlanAxis& a = p.axes[axis];
     FftAxis f{axis, n, n - a.k + 1, (a.u.end - a.u.begin - 1) * a.step + 1, 1, 1};
-    f.residues = least(a.d, f.dense);
+    f.residues = min(a.d, f.dense);
     f.blocks = ceil_div(ceil_div(f.dense, f.residues), f.useful);
     return f;
 }
@@ -218,7 +218,7 @@ Fft lay_out_fft(const ConvPlan& p, const FftChoice& choice) {
 }
 
 Matrix take_matrix(const Fft& f, Arena* arena) {
-    const int64_t bytes = most(f.n1 * f.pitch2, f.n2 * f.pitch1) * kWidth;
+    const int64_t bytes = max(f.n1 * f.pitch2, f.n2 * f.pitch1) * kWidth;
     auto* const re = static_cast<double*>(arena_take(arena, bytes));
     return {re, static_cast<double*>(arena_take(arena, bytes + kApart * kWidth)) + kApart};
 }
@@ -226,7 +226,7 @@ Matrix take_matrix(const Fft& f, Arena* arena) {
 void forward_fft(const Fft& f, Matrix from, Matrix spectrum) {
     const FftTables& t = *f.tables;
     for (int64_t j = 0; j < f.n2; j += kTile) {
-        const int64_t columns = least(kTile, f.n2 - j);
+        const int64_t columns = min(kTile, f.n2 - j);
         f.kernels->columns({from.re + j, from.im + j, f.pitch2, f.n1, columns, t.turns1.data(),
                             f.line ? t.twiddles.data() + j : nullptr, false});
         transpose_tile(f, from.re, f.pitch2, spectrum.re, f.pitch1, f.n1, j, columns);
@@ -242,7 +242,7 @@ void forward_fft(const Fft& f, Matrix from, Matrix spectrum) {
 void inverse_fft(const Fft& f, Matrix spectrum, Matrix result) {
     const FftTables& t = *f.tables;
     for (int64_t i = 0; i < f.n1; i += kTile) {
-        const int64_t columns = least(kTile, f.n1 - i);
+        const int64_t columns = min(kTile, f.n1 - i);
         f.kernels->columns({spectrum.re + i, spectrum.im + i, f.pitch1, f.n2, columns, t.turns2.data(), nullptr, true});
         transpose_tile(f, spectrum.re, f.pitch1, result.re, f.pitch2, f.n2, i, columns);
         transpose_tile(f, spectrum.im, f.pitch1, result.im, f.pitch2, f.n2, i, columns);
@@ -272,7 +272,7 @@ void source_spectrum(const Fft& f, int64_t pair, int64_t plane, int64_t channel,
         double* const to = i ? held.im : held.re;
         const int64_t index = 2 * pair + i;
         int64_t bytes = 0;
-        const BlockAt b = block_at(f, least(index, f.blocks - 1));
+        const BlockAt b = block_at(f, min(index, f.blocks - 1));
         if (index < f.blocks && walk_to(p, f.walked, b.walked, false, bytes))
             load_elements(f, b, source + bytes, to);
         else

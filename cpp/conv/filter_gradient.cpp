@@ -40,7 +40,7 @@ constexpr int64_t kSumRange = 16 * 1024;
 void add_range(const void* context, int64_t task, Arena*) {
     const auto& f = *static_cast<const Filter*>(context);
     char* sums = f.memory.get();
-    const Span range{task * kSumRange, least((task + 1) * kSumRange, f.sums)};
+    const Span range{task * kSumRange, min((task + 1) * kSumRange, f.sums)};
     const DType part = f.plan.part;
     if (part == DType::f64)
         add_slices(reinterpret_cast<double*>(sums), f.sums, f.slices, range);
@@ -129,20 +129,20 @@ void run_filter_directly(ConvPlan& plan) {
     // Of few pixels the sums are what is large: all pixels at a time, for fewer channels, and each sum is made once.
     const bool few = f.lanes == SumLanes::channels && p.groups == 1 && p.pixels <= kFewPixels;
     const int64_t bytes = conv_tile_bytes() * (few ? kLargeBoxes : 1);
-    f.blocks = few ? choose_blocks(p, copies, 0, f.steps, most(kLeastRows, bytes / p.width / all_elements(p)))
+    f.blocks = few ? choose_blocks(p, copies, 0, f.steps, max(kLeastRows, bytes / p.width / all_elements(p)))
                    : choose_blocks(p, copies, 0, f.steps);
     f.padded_out = f.lanes == SumLanes::channels ? ceil_div(p.out, k.vector) * k.vector : p.out;
     f.sums = p.groups * f.steps * f.padded_out;
-    f.slices = most(1, least(kMostParts, kPartsBytes / most(1, f.sums * p.width)));
+    f.slices = max(1, min(kMostParts, kPartsBytes / max(1, f.sums * p.width)));
     f.in_place = alone && f.blocks.size() == 1 && reads_in_place(p) && reads_results(p);
     if (f.in_place)
         choose_row_tiles(p, copies, conv_tile_bytes(), f.slices);
     else if (planes)
-        choose_conv_tiles(p, 1, 0, least(kPlaneBytes, conv_tile_bytes()), f.slices);
+        choose_conv_tiles(p, 1, 0, min(kPlaneBytes, conv_tile_bytes()), f.slices);
     else
         choose_conv_tiles(p, f.blocks[0].count * copies, alone ? copies : k.panel, bytes, f.slices);
     f.tiles = tile_count(p);
-    f.slices = most(1, least(f.slices, f.tiles));
+    f.slices = max(1, min(f.slices, f.tiles));
     f.to_result = f.lanes == SumLanes::channels && f.slices == 1 && f.tiles > 0 && p.same && p.parts == 1 &&
                   p.bundle == 1 && p.w_out == p.width && p.w_reduce % p.width == 0 &&
                   reinterpret_cast<uintptr_t>(p.w) % p.width == 0;

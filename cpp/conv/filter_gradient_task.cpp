@@ -92,8 +92,8 @@ std::vector<Task::TapRuns> Task::real_runs() const {
             bool seen = true;
             for (size_t q = 0; q + 1 < axes; ++q) seen &= windows[r][q] >= real[q].begin && windows[r][q] < real[q].end;
             const int64_t first = windows[r][axes - 1];
-            const int64_t begin = most(0, real[axes - 1].begin - first);
-            const int64_t length = least(rows[r].length, real[axes - 1].end - first) - begin;
+            const int64_t begin = max(0, real[axes - 1].begin - first);
+            const int64_t length = min(rows[r].length, real[axes - 1].end - first) - begin;
             if (seen && length > 0)
                 tap.runs.push_back({rows[r].a + begin * box.sides.back().u_step, rows[r].b + begin, length});
         }
@@ -147,7 +147,7 @@ void Task::by_channels(char* packed) {
     call.chain = p.pixels <= kFewPixels ? kShortChain : p.pixels < kManyPixels ? 0 : kLongChain;
     call.b = packed;
     for (int64_t n = begin; n < end; n += k.panel) {
-        const int64_t lanes = least(k.panel, end - n), width = ceil_div(lanes, k.vector) * k.vector;
+        const int64_t lanes = min(k.panel, end - n), width = ceil_div(lanes, k.vector) * k.vector;
         if (width > lanes) std::memset(packed, 0, static_cast<size_t>(pixels * width * p.width));
         pack_y(packed, group * p.out + n, lanes, width);
         if (f.to_result)
@@ -243,11 +243,11 @@ void Task::by_groups_in_place() {
     call.x_step = inner.step * inner.stride / p.width;
     call.y_step = inner.out_stride / p.width;
     const Span columns = tile.u[last];
-    const Span whole = whole_windows(inner, 0, columns);
+    const Span whole = interior_windows(inner, 0, columns);
     // Rows whose taps are all real go together.
     Span rows{0, 0};
     if (last > 0) {
-        rows = whole_windows(p.axes[last - 1], 0, tile.u[last - 1]);
+        rows = interior_windows(p.axes[last - 1], 0, tile.u[last - 1]);
         call.x_row = p.axes[last - 1].step * p.axes[last - 1].stride / p.width;
         call.y_row = p.axes[last - 1].out_stride / p.width;
     }
@@ -320,7 +320,7 @@ void run_filter_task(const void* context, int64_t index, Arena* arena) {
     if (b.steps == 0) return;
     const int64_t lanes = alone ? p.groups * p.out : 1;
     const Layout layout = planes ? Layout::planar : alone ? Layout::expanded : Layout::pixel_major;
-    Task task{f, p, b, group, range * f.range, least((range + 1) * f.range, p.out)};
+    Task task{f, p, b, group, range * f.range, min((range + 1) * f.range, p.out)};
     task.sums = f.memory.get() + slice * f.sums * p.width;
     task.phase.assign(p.axes.size(), 0);
     char *memory = nullptr, *packed = nullptr;

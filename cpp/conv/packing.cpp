@@ -7,7 +7,7 @@ namespace cenote {
 
 int64_t panel_at(const Forward& f, int64_t first, int64_t end) {
     const ConvKernels& k = *f.plan.kernels;
-    if (f.lanes == Lanes::channels) return least(k.panel, end - first);
+    if (f.lanes == Lanes::channels) return min(k.panel, end - first);
     const int64_t unit = f.plan.parts, most_m = k.most_m / unit * unit, calls = ceil_div(end - first, most_m);
     return ceil_div(end - first, calls * unit) * unit;
 }
@@ -43,8 +43,8 @@ void pack_tap(const ConvPlan& p, const char* w, int64_t group, Span in, Span out
     if (width > lanes || p.bundle > 1) std::memset(to, 0, static_cast<size_t>(rows * width * p.width));
     const int64_t reduce = p.reduce / p.bundle, channels = p.out / p.bundle;
     for (int64_t i = in.begin / reduce; i * reduce < in.end; ++i) {
-        const Span r{most(in.begin, i * reduce), least(in.end, (i + 1) * reduce)};
-        const Span n{most(out.begin, i * channels), least(out.end, (i + 1) * channels)};
+        const Span r{max(in.begin, i * reduce), min(in.end, (i + 1) * reduce)};
+        const Span n{max(out.begin, i * channels), min(out.end, (i + 1) * channels)};
         if (n.begin >= n.end) continue;
         const char* from = w + (group * p.bundle + i) * p.w_group + (r.begin - i * reduce) / p.parts * p.w_reduce +
                            (n.begin - i * channels) / p.parts * p.w_out;
@@ -81,7 +81,7 @@ void pack_whole(const Forward& f, const Block& b, const char* w, int64_t lanes, 
     alignas(64) char held[kHeld];
     const int64_t row = width * p.width, some = kHeld / (row * p.taps);
     for (int64_t r = 0; r < b.count; r += some) {
-        const int64_t count = least(some, b.count - r);
+        const int64_t count = min(some, b.count - r);
         p.kernels->load({p.part, const_cast<char*>(w) + r * p.w_reduce, p.part_bytes, p.w_out, held, width, 1,
                          count * p.taps, lanes});
         for (int64_t tap = 0; tap < p.taps; ++tap)

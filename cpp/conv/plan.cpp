@@ -34,13 +34,13 @@ void plan_backward(ConvPlanAxis& p, const ConvAxis& a) {
     p.step = 1;
     p.out_step = a.s;
     p.u = {0, 0};
-    for (int64_t i = 0; i < least(a.s, a.n); ++i) {
+    for (int64_t i = 0; i < min(a.s, a.n); ++i) {
         const int64_t u = floor_div(i + a.low, a.s), r = i + a.low - u * a.s;
         Phase phase{{u, u + ceil_div(a.n - i, a.s)}, r - a.low, {}};
         if (a.s == 1) phase.taps.reserve(static_cast<size_t>(a.k));
         for (int64_t t = a.k - 1; t >= 0; --t)
             if ((r - t * a.d) % a.s == 0) phase.taps.push_back({a.k - 1 - t, (r - t * a.d) / a.s});
-        p.u = p.phases.empty() ? phase.u : Span{least(p.u.begin, phase.u.begin), most(p.u.end, phase.u.end)};
+        p.u = p.phases.empty() ? phase.u : Span{min(p.u.begin, phase.u.begin), max(p.u.end, phase.u.end)};
         p.phases.push_back(std::move(phase));
     }
 }
@@ -59,7 +59,7 @@ int64_t box_elements(const ConvPlan& plan, const std::vector<int64_t>& tile) {
     int64_t elements = 1;
     for (size_t q = 0; q < plan.axes.size(); ++q) {
         const ConvPlanAxis& a = plan.axes[q];
-        elements *= lay_side(a, {0, tile[q]}, {0, least(a.k, a.chunk)}).elements;
+        elements *= lay_side(a, {0, tile[q]}, {0, min(a.k, a.chunk)}).elements;
         if (elements > int64_t{1} << 40) break;
     }
     return elements;
@@ -68,7 +68,7 @@ int64_t box_elements(const ConvPlan& plan, const std::vector<int64_t>& tile) {
 void set_tiles(ConvPlan& plan, const std::vector<int64_t>& tile) {
     for (size_t q = 0; q < tile.size(); ++q) {
         ConvPlanAxis& a = plan.axes[q];
-        a.tile = most(tile[q], 1);
+        a.tile = max(tile[q], 1);
         a.tiles = ceil_div(a.u.end - a.u.begin, a.tile);
         // As equal as they can be.
         if (a.tiles > 0) a.tile = ceil_div(a.u.end - a.u.begin, a.tiles);
@@ -118,7 +118,7 @@ ConvPlan make_plan(const ConvProblem& r) {
         p.k = a.k;
         p.w_stride = q < 0 ? 0 : r.w.stride[q];
         p.d = a.d;
-        p.chunk = most(a.k, 1);
+        p.chunk = max(a.k, 1);
         p.chunks = 1;
         plan.taps *= a.k;
         plan.pixels *= p.out_n;
@@ -151,7 +151,7 @@ ConvPlan make_plan(const ConvProblem& r) {
 
 void choose_conv_tiles(ConvPlan& plan, int64_t channels, int64_t extra_per_pixel, int64_t bytes, int64_t tasks) {
     std::vector<int64_t> tile;
-    for (const ConvPlanAxis& a : plan.axes) tile.push_back(most(1, a.u.end - a.u.begin));
+    for (const ConvPlanAxis& a : plan.axes) tile.push_back(max(1, a.u.end - a.u.begin));
     const auto pixels = [&] {
         int64_t count = 1;
         for (size_t q = 0; q < tile.size(); ++q) count *= tile[q] * plan.axes[q].out_step;
@@ -172,7 +172,7 @@ void choose_conv_tiles(ConvPlan& plan, int64_t channels, int64_t extra_per_pixel
             const ConvPlanAxis& a = plan.axes[q];
             const int64_t half = (tile[q] + 1) / 2;
             const auto elements = [&](int64_t n) {
-                return static_cast<double>(lay_side(a, {0, n}, {0, least(a.k, a.chunk)}).elements) /
+                return static_cast<double>(lay_side(a, {0, n}, {0, min(a.k, a.chunk)}).elements) /
                        static_cast<double>(n);
             };
             double cost = elements(half) / elements(tile[q]);
@@ -187,13 +187,13 @@ void choose_conv_tiles(ConvPlan& plan, int64_t channels, int64_t extra_per_pixel
 
 void choose_row_tiles(ConvPlan& plan, int64_t lanes, int64_t bytes, int64_t tasks) {
     const size_t axes = plan.axes.size(), last = axes - 1;
-    const auto windows = [&](size_t q) { return most(1, plan.axes[q].u.end - plan.axes[q].u.begin); };
+    const auto windows = [&](size_t q) { return max(1, plan.axes[q].u.end - plan.axes[q].u.begin); };
     std::vector<int64_t> tile(axes, 1);
     // Some rows of results, and those that their taps see.
     const int64_t at_hand = last > 0 ? lay_side(plan.axes[last - 1], {0, 4}, {0, plan.axes[last - 1].k}).elements : 1;
-    const int64_t pixel = most(1, lanes * plan.width);
-    tile[last] = most(1, least(windows(last), bytes / (pixel * at_hand)));
-    if (last > 0) tile[last - 1] = most(1, least(windows(last - 1), 8 * bytes / (pixel * tile[last])));
+    const int64_t pixel = max(1, lanes * plan.width);
+    tile[last] = max(1, min(windows(last), bytes / (pixel * at_hand)));
+    if (last > 0) tile[last - 1] = max(1, min(windows(last - 1), 8 * bytes / (pixel * tile[last])));
     const auto tiles = [&] {
         int64_t count = 1;
         for (size_t q = 0; q < axes; ++q) count *= ceil_div(windows(q), tile[q]);
@@ -208,8 +208,8 @@ void choose_row_tiles(ConvPlan& plan, int64_t lanes, int64_t bytes, int64_t task
 
 int64_t all_elements(const ConvPlan& plan) {
     std::vector<int64_t> all;
-    for (const ConvPlanAxis& a : plan.axes) all.push_back(most(1, a.u.end - a.u.begin));
-    return most(1, box_elements(plan, all));
+    for (const ConvPlanAxis& a : plan.axes) all.push_back(max(1, a.u.end - a.u.begin));
+    return max(1, box_elements(plan, all));
 }
 
 int64_t tile_count(const ConvPlan& plan) {
@@ -225,7 +225,7 @@ Tile tile_at(const ConvPlan& plan, int64_t index) {
     for (int q = static_cast<int>(plan.axes.size()) - 1; q >= 0; --q) {
         const ConvPlanAxis& a = plan.axes[q];
         const int64_t begin = a.u.begin + index % a.tiles * a.tile;
-        tile.u[q] = {begin, least(begin + a.tile, a.u.end)};
+        tile.u[q] = {begin, min(begin + a.tile, a.u.end)};
         tile.chunk[q] = {0, a.k};
         index /= a.tiles;
     }

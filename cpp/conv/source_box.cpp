@@ -19,7 +19,7 @@ Span offsets_of(const ConvPlanAxis& a, Span chunk) {
     for (const Phase& phase : a.phases) {
         for (const Tap& tap : phase.taps) {
             if (tap.index < chunk.begin || tap.index >= chunk.end) continue;
-            all = any ? Span{least(all.begin, tap.offset), most(all.end, tap.offset)} : Span{tap.offset, tap.offset};
+            all = any ? Span{min(all.begin, tap.offset), max(all.end, tap.offset)} : Span{tap.offset, tap.offset};
             any = true;
         }
     }
@@ -31,7 +31,7 @@ Span offsets_of(const ConvPlanAxis& a, Span chunk) {
 SourceBox::Side lay_side(const ConvPlanAxis& a, Span u, Span chunk) {
     SourceBox::Side side{};
     const Span offsets = offsets_of(a, chunk);
-    const int64_t taps = most(1, chunk.end - chunk.begin), count = u.end - u.begin;
+    const int64_t taps = max(1, chunk.end - chunk.begin), count = u.end - u.begin;
     side.least = offsets.begin;
     side.base = u.begin * a.step + offsets.begin;
     // A stride and a dilation with a common divisor leave elements out; so does a stride larger than the window.
@@ -143,8 +143,8 @@ void fill_row(const ConvPlan& plan, const SourceBox& box, const char* from, int6
         const int64_t start = source_element(side, a.step, f);
         const int64_t step = side.separate ? a.step : side.gap * fold;
         const int64_t elements = planar ? box.pitch : ceil_div(side.elements - f, fold);
-        const int64_t begin = from ? least(elements, most(0, ceil_div(-start, step))) : elements;
-        const int64_t end = from ? most(begin, least(elements, floor_div(a.n - 1 - start, step) + 1)) : elements;
+        const int64_t begin = from ? min(elements, max(0, ceil_div(-start, step))) : elements;
+        const int64_t end = from ? max(begin, min(elements, floor_div(a.n - 1 - start, step) + 1)) : elements;
         char* const row = to + f * (planar ? box.pitch : side.stride) * plan.width;
         if (begin > 0) clear_plane(plan, row, d0, d1, begin, all);
         if (end < elements) clear_plane(plan, row + end * d0 * plan.width, d0, d1, elements - end, all);
@@ -167,8 +167,8 @@ void fill_row(const ConvPlan& plan, const SourceBox& box, const char* from, int6
 
 // The elements of a side that are real; it has no gaps of its own.
 Span real_elements(const ConvPlanAxis& a, const SourceBox::Side& side) {
-    const int64_t begin = least(side.elements, most(0, ceil_div(-side.base, side.gap)));
-    return {begin, most(begin, least(side.elements, floor_div(a.n - 1 - side.base, side.gap) + 1))};
+    const int64_t begin = min(side.elements, max(0, ceil_div(-side.base, side.gap)));
+    return {begin, max(begin, min(side.elements, floor_div(a.n - 1 - side.base, side.gap) + 1))};
 }
 
 // Planes of elements as they lie in memory, with borders of zeros: false if it is not that simple.

@@ -36,7 +36,7 @@ constexpr int64_t kFilterChannels = 16, kFilterTaps = 144;
 
 int64_t channels_at_a_time(const ConvPlan& p) {
     const int64_t taps = p.axes[p.axes.size() - 2].k * p.axes.back().k;
-    return most(1, least(kFilterChannels, kFilterTaps / taps));
+    return max(1, min(kFilterChannels, kFilterTaps / taps));
 }
 
 // Whether taps can be read where they are: as many channels of the result next to each other as there are lanes.
@@ -51,7 +51,7 @@ bool taps_in_place(const Winograd& f) {
 // Channels of the result whose taps are brought in together. Where they lie far apart it is a panel of them, so that a
 // transpose stays in the nearest cache.
 int64_t lanes_at_a_time(const Winograd& f) {
-    return f.p.w_out == f.p.part_bytes && !taps_in_place(f) ? f.padded_out : least(f.p.kernels->panel, f.padded_out);
+    return f.p.w_out == f.p.part_bytes && !taps_in_place(f) ? f.padded_out : min(f.p.kernels->panel, f.padded_out);
 }
 
 // The first tap of a piece, of a channel of the source.
@@ -68,7 +68,7 @@ void bring_taps(const Winograd& f, const std::vector<int64_t>& piece, int64_t fi
     const ConvPlan& p = f.p;
     const size_t axes = p.axes.size();
     const ConvPlanAxis &outer = p.axes[axes - 2], &inner = p.axes[axes - 1];
-    const int64_t part = p.part_bytes, all = outer.k * inner.k, lanes = least(wide, p.out - lane);
+    const int64_t part = p.part_bytes, all = outer.k * inner.k, lanes = min(wide, p.out - lane);
     if (wide > lanes) std::memset(taps, 0, static_cast<size_t>(all * count * wide * p.width));
     char* const w = const_cast<char*>(piece_at(p, piece, first)) + lane * p.w_out;
     const bool up = inner.w_stride == part && (outer.k == 1 || outer.w_stride == inner.k * part);
@@ -96,7 +96,7 @@ void transform_filter(const void* context, int64_t task, Arena* arena) {
     const bool in_place = taps_in_place(f);
     const int64_t wide = lanes_at_a_time(f), panel = p.kernels->panel, first = task % chunks * some;
     const ConvPlanAxis &outer = p.axes[p.axes.size() - 2], &inner = p.axes.back();
-    const int64_t count = least(some, p.reduce - first), all = outer.k * inner.k;
+    const int64_t count = min(some, p.reduce - first), all = outer.k * inner.k;
     const char* const w = piece_at(p, f.pieces[piece], 0);
     char* const taps = static_cast<char*>(arena_take(arena, (all * count + 1) * wide * p.width));
     char* const none = taps + all * count * wide * p.width;
@@ -111,7 +111,7 @@ void transform_filter(const void* context, int64_t task, Arena* arena) {
         const int64_t phase = row / f.rows.parts * f.columns.phases() + column / f.columns.parts;
         const int64_t part = row % f.rows.parts * f.columns.parts + column % f.columns.parts;
         const int64_t step = part * b.per_tile() + (piece - b.pieces.begin) * b.count() + c - b.channels.begin;
-        const int64_t end = least(lane + wide, f.padded_out);
+        const int64_t end = min(lane + wide, f.padded_out);
         for (int64_t n = lane; n < end; n += panel) {
             for (int64_t i = 0; i < high; ++i) {
                 for (int64_t j = 0; j < broad; ++j) {
@@ -125,7 +125,7 @@ void transform_filter(const void* context, int64_t task, Arena* arena) {
                         to = taps + (((c - first) * all + down * inner.k + right) * wide + n - lane) * p.width;
                 }
             }
-            call.lanes = least(panel, end - n);
+            call.lanes = min(panel, end - n);
             call.points = f.weights.get() + (points_at(f, b, 0, phase, n) + step * call.lanes) * p.width;
             call.point = b.steps * f.phases() * f.padded_out;
             p.kernels->winograd_filter(call);
@@ -135,7 +135,7 @@ void transform_filter(const void* context, int64_t task, Arena* arena) {
         if (!in_place) bring_taps(f, f.pieces[piece], first, count, lane, wide, taps);
         for (const PieceBlock& b : f.blocks) {
             if (piece < b.pieces.begin || piece >= b.pieces.end) continue;
-            for (int64_t c = most(first, b.channels.begin); c < least(first + count, b.channels.end); ++c)
+            for (int64_t c = max(first, b.channels.begin); c < min(first + count, b.channels.end); ++c)
                 for (size_t row = 0; row < f.rows.taps.size(); ++row)
                     for (size_t column = 0; column < f.columns.taps.size(); ++column)
                         part_points(b, c, static_cast<int64_t>(row), static_cast<int64_t>(column), lane);
@@ -155,14 +155,14 @@ void cut_filter(Winograd& f) {
     }
     const auto pieces = static_cast<int64_t>(f.pieces.size());
     const int64_t steps = f.rows.m == 1 ? kMostLineSteps : kMostSteps;
-    const int64_t some = most(kLeastRun, steps / f.parts());
+    const int64_t some = max(kLeastRun, steps / f.parts());
     const int64_t channels = ceil_div(p.reduce, ceil_div(p.reduce, some));
-    const int64_t groups = ceil_div(pieces, most(1, steps / (channels * f.parts())));
+    const int64_t groups = ceil_div(pieces, max(1, steps / (channels * f.parts())));
     int64_t start = 0;
     for (int64_t g = 0; g < groups; ++g) {
         const Span group{pieces * g / groups, pieces * (g + 1) / groups};
         for (int64_t first = 0; first < p.reduce; first += channels) {
-            PieceBlock b{group, {first, least(first + channels, p.reduce)}, start, 0};
+            PieceBlock b{group, {first, min(first + channels, p.reduce)}, start, 0};
             b.steps = b.per_tile() * f.parts();
             start += b.steps;
             f.blocks.push_back(b);
@@ -172,13 +172,13 @@ void cut_filter(Winograd& f) {
 
 // About so many tiles for a task. Blocks share the elements along their sides, and short rows cost more than long ones.
 void share_out(Winograd& f, int64_t tiles) {
-    const int64_t groups = most(1, most(8, tiles) / (f.rows.d * f.columns.d));
+    const int64_t groups = max(1, max(8, tiles) / (f.rows.d * f.columns.d));
     const auto seen = [&](const TileAxis& a, int64_t count) {
         return static_cast<double>((a.m * (count + a.parts - 1) + a.most_taps() - 1) * a.d);
     };
     double least_cost = 0;
     for (int64_t blocks = 1; blocks <= f.columns.groups; ++blocks) {
-        const int64_t wide = ceil_div(f.columns.groups, blocks), high = least(f.rows.groups, most(1, groups / wide));
+        const int64_t wide = ceil_div(f.columns.groups, blocks), high = min(f.rows.groups, max(1, groups / wide));
         const double elements = seen(f.rows, high) * (seen(f.columns, wide) + 8);
         const double cost = elements / static_cast<double>(wide * high);
         if (blocks > 1 && cost >= least_cost) continue;
@@ -191,7 +191,7 @@ void share_out(Winograd& f, int64_t tiles) {
     const bool many =
         f.points() * (f.blocks.back().start + f.blocks.back().steps) * f.phases() * f.padded_out * f.p.width >
         kManyPoints;
-    f.planes = many && f.rows.blocks == 1 && f.columns.blocks == 1 ? most(1, least(f.outer, 2 * tiles / plane)) : 1;
+    f.planes = many && f.rows.blocks == 1 && f.columns.blocks == 1 ? max(1, min(f.outer, 2 * tiles / plane)) : 1;
     f.batches = ceil_div(f.outer, f.planes);
 }
 
@@ -199,7 +199,7 @@ void share_out(Winograd& f, int64_t tiles) {
 int64_t taps_across(const ConvPlanAxis& a, int64_t& first) {
     Span all{INT64_MAX, INT64_MIN};
     for (const Phase& phase : a.phases)
-        for (const Tap& tap : phase.taps) all = {least(all.begin, tap.offset), most(all.end, tap.offset)};
+        for (const Tap& tap : phase.taps) all = {min(all.begin, tap.offset), max(all.end, tap.offset)};
     first = all.begin;
     return all.begin > all.end ? 0 : (all.end - all.begin) / a.d + 1;
 }
@@ -207,12 +207,12 @@ int64_t taps_across(const ConvPlanAxis& a, int64_t& first) {
 TileAxis lay_tiles(const ConvPlanAxis& a, int64_t m) {
     const int64_t n = a.u.end - a.u.begin;
     int64_t first;
-    const int64_t across = taps_across(a, first), parts = m == 2 ? most(1, across / 2) : 1;
+    const int64_t across = taps_across(a, first), parts = m == 2 ? max(1, across / 2) : 1;
     TileAxis t{n, a.d, m, parts, ceil_div(n, m * a.d), 1, {}};
     t.taps.assign(a.phases.size() * static_cast<size_t>(parts), {-1, -1, -1});
     for (size_t phase = 0; phase < a.phases.size(); ++phase) {
         for (const Tap& tap : a.phases[phase].taps) {
-            const int64_t at = (tap.offset - first) / a.d, part = least(at / m, parts - 1);
+            const int64_t at = (tap.offset - first) / a.d, part = min(at / m, parts - 1);
             t.taps[phase * static_cast<size_t>(parts) + static_cast<size_t>(part)][at - part * m] = tap.index;
         }
     }

@@ -42,7 +42,7 @@ struct TileAxis {
         const Span span = windows(block);
         std::vector<int64_t> all;
         for (int64_t at = span.begin; at < span.end; at += m * d)
-            for (int64_t i = at; i < least(at + d, n); ++i) all.push_back(i - span.begin);
+            for (int64_t i = at; i < min(at + d, n); ++i) all.push_back(i - span.begin);
         return all;
     }
     // The same for tiles of elements: groups are whole, and there are as many more as other parts see.

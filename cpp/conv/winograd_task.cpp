@@ -10,7 +10,7 @@ namespace {
 // A result of F(2×2, 3×3) is made of the sums of 9 points, with all their errors: where a direct sum would be a few
 // chains, those of its points are shorter. With more steps, the blocks of the filter are chains as long as others.
 int64_t longest_chain(const Winograd& f, const PieceBlock& b) {
-    return f.rows.m == 2 && b.steps <= 64 ? most(16, b.steps / 2) : 0;
+    return f.rows.m == 2 && b.steps <= 64 ? max(16, b.steps / 2) : 0;
 }
 
 // Elements from one point to the next: an odd number of cache lines, because all points of a tile are written and read
@@ -127,7 +127,7 @@ struct Task {
                 call.runs = runs.data();
                 call.run_count = static_cast<int64_t>(runs.size());
                 for (int64_t n = out.begin; n < out.end; n += p.kernels->panel) {
-                    call.lanes = static_cast<int>(least(p.kernels->panel, out.end - n));
+                    call.lanes = static_cast<int>(min(p.kernels->panel, out.end - n));
                     call.b = f.weights.get() + points_at(f, b, point, phase, n) * p.width;
                     call.out = results + (point * apart(p, tiles * wide) + phase * range + n - out.begin) * p.width;
                     p.kernels->channels(call);
@@ -138,12 +138,12 @@ struct Task {
 
     // Of the m windows of a tile, d apart from `first` on, those that are among `all`.
     static Span wanted(const TileAxis& t, int64_t first, Span all) {
-        const int64_t begin = least(t.m, most(0, ceil_div(all.begin - first, t.d)));
-        return {begin, most(begin, least(t.m, ceil_div(all.end - first, t.d)))};
+        const int64_t begin = min(t.m, max(0, ceil_div(all.begin - first, t.d)));
+        return {begin, max(begin, min(t.m, ceil_div(all.end - first, t.d)))};
     }
     Span windows_of(const Tile& tile, size_t axis, size_t phase) const {
         const Span all = p.axes[axis].phases[phase].u, here = tile.u[axis];
-        return {most(all.begin, here.begin), least(all.end, here.end)};
+        return {max(all.begin, here.begin), min(all.end, here.end)};
     }
 
     // Results of the tiles of a plane, where they belong or first to `scratch`; false if one of them is not finite.
@@ -221,7 +221,7 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
     for (const ConvPlanAxis& a : p.axes) tile.chunk.push_back({0, a.k});
     const auto place = [&](int q, Span windows) {
         const Span u = p.axes[q].u;
-        tile.u[q] = {u.begin + windows.begin, least(u.begin + windows.end, u.end)};
+        tile.u[q] = {u.begin + windows.begin, min(u.begin + windows.end, u.end)};
     };
     place(axes - 2, f.rows.windows(row));
     place(axes - 1, f.columns.windows(column));
@@ -239,7 +239,7 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
               p,
               arena,
               std::move(planes),
-              {range * f.range, least((range + 1) * f.range, p.out)},
+              {range * f.range, min((range + 1) * f.range, p.out)},
               f.rows.starts(row),
               f.columns.starts(column),
               f.rows.element_starts(row),
@@ -247,9 +247,9 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
 
     int64_t per_tile = 0, elements = 0;
     for (const PieceBlock& b : f.blocks) {
-        per_tile = most(per_tile, b.per_tile());
+        per_tile = max(per_tile, b.per_tile());
         const Tile seen = task.seen(tile, f.pieces[b.pieces.begin]);
-        elements = most(elements, lay_box(p, seen, b.count(), 1, Layout::pixel_major, false).elements);
+        elements = max(elements, lay_box(p, seen, b.count(), 1, Layout::pixel_major, false).elements);
     }
     char* const memory = static_cast<char*>(arena_take(arena, (elements + p.kernels->slack) * p.width));
     task.elements =

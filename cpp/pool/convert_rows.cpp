@@ -44,14 +44,15 @@ template <class R>
 inline R from_odd(double v) {
     if constexpr (__is_same(R, Half))
         return to_half(odd_float(v));
-    else if constexpr (__is_same(R, Brain))
-        return to_brain(odd_float(v));
+    else if constexpr (__is_same(R, BFloat16))
+        return to_bfloat16(odd_float(v));
     else
         return static_cast<R>(v);
 }
 
 template <class R>
-constexpr bool is_floating = __is_same(R, Half) || __is_same(R, Brain) || __is_same(R, float) || __is_same(R, double);
+constexpr bool is_floating =
+    __is_same(R, Half) || __is_same(R, BFloat16) || __is_same(R, float) || __is_same(R, double);
 
 template <class R>
 inline void put(char* out, int64_t i, R value) {
@@ -71,7 +72,7 @@ inline void for_dtype(DType t, F f) {
         case DType::i64: return f(int64_t{});
         case DType::u64: return f(uint64_t{});
         case DType::f16: return f(Half{});
-        case DType::bf16: return f(Brain{});
+        case DType::bf16: return f(BFloat16{});
         case DType::f32: return f(float{});
         case DType::f64: return f(double{});
         default: return;  // bool and complex numbers are nobody's result here
@@ -99,7 +100,7 @@ CENOTE_ONCE void convert_doubles(DType to, char* out, const double* row, int64_t
         if constexpr (!is_floating<R> && sizeof(R) < 8) {
             uint64_t words[kSome];
             for (int64_t from = 0; from < n; from += kSome) {
-                const int64_t count = least(kSome, n - from);
+                const int64_t count = min(kSome, n - from);
                 nearest_words(words, row + from, count, Limits<R>::low, Limits<R>::high);
                 for (int64_t i = 0; i < count; ++i) put(out, from + i, static_cast<R>(words[i]));
             }
@@ -118,7 +119,7 @@ CENOTE_ONCE void convert_doubles(DType to, char* out, const double* row, int64_t
 void convert_floats(DType to, char* out, const float* row, int64_t n) {
     double held[kSome];
     for (int64_t from = 0; from < n; from += kSome) {
-        const int64_t count = least(kSome, n - from);
+        const int64_t count = min(kSome, n - from);
         for (int64_t i = 0; i < count; ++i) held[i] = static_cast<double>(row[from + i]);
         convert_doubles(to, out + from * size_of(to), held, count);
     }
@@ -131,12 +132,12 @@ void convert_integers(DType to, char* out, const I* row, int64_t n) {
             const I v = row[i];
             if constexpr (__is_same(R, Half)) {
                 put(out, i, to_half(static_cast<float>(v)));  // where a float is not exact, it is infinite in both
-            } else if constexpr (__is_same(R, Brain)) {
+            } else if constexpr (__is_same(R, BFloat16)) {
                 // Digits beyond the 40th as one: a float then is rounded to odd.
                 const bool large = v > (I{1} << 48) || (Limits<I>::low < 0 && v < -(I{1} << 48));
                 const I held =
                     large ? static_cast<I>((v & ~I{0xffffff}) | ((v & I{0xffffff}) ? I{0x800000} : I{0})) : v;
-                put(out, i, to_brain(odd_float(static_cast<double>(held))));
+                put(out, i, to_bfloat16(odd_float(static_cast<double>(held))));
             } else if constexpr (is_floating<R>) {
                 put(out, i, static_cast<R>(v));
             } else {
@@ -223,7 +224,7 @@ void write_quotients(DType to, char* out, const double* sums, const double* alon
     const Doubts doubtful(to, along || is_whole(by));
     double quotients[kSome];
     for (int64_t from = 0; from < n; from += kSome, sums += kSome, out += kSome * size_of(to)) {
-        const int64_t count = least(kSome, n - from);
+        const int64_t count = min(kSome, n - from);
         const double* each = along ? along + from : nullptr;
         for_lanes<double>(count, [&](auto lane, int64_t i) {
             using V = typename decltype(lane)::V;
@@ -282,7 +283,7 @@ Wide element(DType type, const char* from, bool swap) {
 }
 
 Wide* take_wide(Arena* arena, int64_t n) {
-    return static_cast<Wide*>(arena_take(arena, most(n, 1) * static_cast<int64_t>(sizeof(Wide))));
+    return static_cast<Wide*>(arena_take(arena, max(n, 1) * static_cast<int64_t>(sizeof(Wide))));
 }
 
 // The windows of axis q, `before` elements of the axes before it and runs of `run` behind it.

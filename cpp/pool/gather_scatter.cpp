@@ -82,10 +82,10 @@ bool in_one_piece(const PoolSchedule& job) {
 
 }  // namespace
 
-void gather(const PoolProblem& request) {
+void gather(const PoolProblem& problem) {
     PoolSchedule job;
     int64_t batch;
-    if (!lay_out(request, job, batch)) return;
+    if (!make_schedule(problem, job, batch)) return;
     Gathering g{job, {}, {}};
     const int last = job.rank - 1;
     const bool lanes = job.lanes > 1;
@@ -107,9 +107,9 @@ void gather(const PoolProblem& request) {
 namespace {
 
 // The job of a backward pass and its tasks; false: no window.
-bool lay_out_backward(const PoolProblem& request, int64_t bytes, PoolSchedule& job, int& threads) {
+bool make_backward_schedule(const PoolProblem& problem, int64_t bytes, PoolSchedule& job, int& threads) {
     int64_t batch;
-    if (!lay_out(request, job, batch)) return false;
+    if (!make_schedule(problem, job, batch)) return false;
     job.scatters = true;
     job.streaming = pays_to_stream(0, bytes);
     job.direct = in_one_piece(job);
@@ -117,22 +117,22 @@ bool lay_out_backward(const PoolProblem& request, int64_t bytes, PoolSchedule& j
     threads = threads_for(bytes / size_of(job.work));
     // Few planes are cut into slabs of rows. A row of windows is not cut itself, nor are listed windows.
     const bool cuts = (job.rank > 1 || job.lanes > 1) && !outermost.starts;
-    const int64_t wanted = cuts ? most(1, ceil_div(4 * threads, batch)) : 1;
-    job.tile[0] = most(1, threads == 1 ? outermost.n : most(ceil_div(outermost.n, wanted), 2 * outermost.k));
-    if (!cuts) job.tile[0] = most(1, outermost.n);
-    job.tiles[0] = most(1, ceil_div(outermost.n, job.tile[0]));
+    const int64_t wanted = cuts ? max(1, ceil_div(4 * threads, batch)) : 1;
+    job.tile[0] = max(1, threads == 1 ? outermost.n : max(ceil_div(outermost.n, wanted), 2 * outermost.k));
+    if (!cuts) job.tile[0] = max(1, outermost.n);
+    job.tiles[0] = max(1, ceil_div(outermost.n, job.tile[0]));
     job.tasks = batch * job.tiles[0];
     return true;
 }
 
 }  // namespace
 
-void scatter(const PoolProblem& request, int64_t bytes) {
+void scatter(const PoolProblem& problem, int64_t bytes) {
     std::pair<PoolSchedule, TaskFn> planned;
     PoolSchedule& job = planned.first;
     int threads = 1;
-    char* x = const_cast<char*>(request.x);
-    const bool windows = lay_out_backward(request, bytes, job, threads);
+    char* x = const_cast<char*>(problem.x);
+    const bool windows = make_backward_schedule(problem, bytes, job, threads);
     if (!windows || !job.direct) std::memset(x, 0, static_cast<size_t>(bytes));
     if (!windows) return;
     planned.second = choose_backward(job).kernel;
@@ -145,10 +145,10 @@ void scatter(const PoolProblem& request, int64_t bytes) {
         &planned);
 }
 
-const char* scatter_algorithm(const PoolProblem& request, int64_t bytes) {
+const char* scatter_algorithm(const PoolProblem& problem, int64_t bytes) {
     PoolSchedule job;
     int threads = 1;
-    return lay_out_backward(request, bytes, job, threads) ? choose_backward(job).name : "empty";
+    return make_backward_schedule(problem, bytes, job, threads) ? choose_backward(job).name : "empty";
 }
 
 namespace {
@@ -183,7 +183,7 @@ void put_plane(const void* context, int64_t plane, Arena*) {
     for (int64_t done = 0; done < p.per_plane; done += kPutAtOnce) {
         if (done) checkpoint();
         const int64_t from = plane * p.per_plane + done;
-        put_items<Width>(to, p.values + from * Width, p.index + from * 8, least(kPutAtOnce, p.per_plane - done),
+        put_items<Width>(to, p.values + from * Width, p.index + from * 8, min(kPutAtOnce, p.per_plane - done),
                          p.plane_size);
     }
 }

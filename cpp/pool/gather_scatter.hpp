@@ -5,14 +5,14 @@
 
 namespace cenote {
 
-// Between an array and the argmax of its windows, which `request.argmax` holds as offsets. The dtype is float32 or
+// Between an array and the argmax of its windows, which `problem.argmax` holds as offsets. The dtype is float32 or
 // float64 on both sides. Forwards: the argmax' elements of x, into y, 0 for a window without one.
-void gather(const PoolProblem& request);
+void gather(const PoolProblem& problem);
 
 // Backwards: x, of so many bytes in one piece, is zeroed and y added to the argmax' elements.
-void scatter(const PoolProblem& request, int64_t bytes);
+void scatter(const PoolProblem& problem, int64_t bytes);
 // The name of the algorithm that it would take (registry.cpp).
-const char* scatter_algorithm(const PoolProblem& request, int64_t bytes);
+const char* scatter_algorithm(const PoolProblem& problem, int64_t bytes);
 
 // out[plane, index[i]] = value[i] in order, for indices (int64) other than -1; items of `width` bytes. Throws
 // std::invalid_argument for an index that is outside of its plane.

@@ -63,7 +63,7 @@ constexpr int64_t kSumDilation = 32;    // along a row
 
 bool accepts_line_buffer_norm(const PoolSchedule& job, const PoolKernels& level) {
     const int last = job.rank - 1;
-    if (job.in != DType::f32 || job.out != DType::f32 || job.swap || job.rank > 2 || !single_will_do(job)) return false;
+    if (job.in != DType::f32 || job.out != DType::f32 || job.swap || job.rank > 2 || !fp32_suffices(job)) return false;
     if ((has_lanes(job) ? job.lane_stride : job.x_stride[last]) != size_of(job.in)) return false;
     bool overlap = false;
     for (int q = 0; q < job.rank; ++q) {
@@ -167,7 +167,7 @@ bool accepts_direct(const PoolSchedule& job, const PoolKernels& level) {
     }
     if (lanes && (job.lane_tile * size_of(job.work) < 64 || elements == 1)) return false;
     if (kind != Kind::norm) return true;
-    if (job.in != DType::f32 || job.out != DType::f32 || !single_will_do(job)) return false;
+    if (job.in != DType::f32 || job.out != DType::f32 || !fp32_suffices(job)) return false;
     // An exponential for each window that sees an element would be too many.
     for (int q = 0; q < job.rank && job.prologue == Prologue::exponential; ++q)
         if (job.axis[q].k > job.axis[q].s || job.axis[q].d > 1) return false;

@@ -1,4 +1,4 @@
-// Which algorithm serves a pooling job: one ordered list, the first entry that fits wins.
+// Which algorithm serves a pooling call: one ordered list, the first entry that accepts it wins.
 #pragma once
 
 #include "core/geometry.hpp"
@@ -10,14 +10,14 @@ struct Choice {
     TaskFn kernel;
 };
 
-// Cuts a job into tasks and chooses its kernel. Throws std::runtime_error where no kernel fits, which no caller of
-// run() can bring about.
+// Divides a schedule into tasks and chooses its kernel. Throws std::runtime_error if no kernel accepts it, which cannot
+// happen for arguments that the Python side has checked.
 Choice choose_algorithm(PoolSchedule& job, int64_t& batch, int threads, int64_t elements);
 
-// The same for a job that is cut into tasks already: the backward passes.
+// The same for a schedule that is already divided into tasks: the backward passes.
 Choice choose_backward(const PoolSchedule& job);
 
-// Whether a job, cut into whole planes, has one of the kernels for small windows.
+// Whether one of the small-window kernels accepts a schedule with whole planes as tiles.
 bool has_small_kernel(const PoolSchedule& job);
 
 }  // namespace cenote

@@ -17,8 +17,8 @@ namespace {
 // the padding is. A sum keeps them, because their number shapes its tree.
 void drop_dead_taps(Axis& a) {
     if (a.starts || a.o == 0 || a.n == 0) return;
-    const int64_t begin = most(0, ceil_div(a.low - (a.o - 1) * a.s, a.d));
-    const int64_t end = least(a.k, floor_div(a.n - 1 + a.low, a.d) + 1);
+    const int64_t begin = max(0, ceil_div(a.low - (a.o - 1) * a.s, a.d));
+    const int64_t end = min(a.k, floor_div(a.n - 1 + a.low, a.d) + 1);
     if (end <= begin) return;
     a.k = end - begin;
     a.low -= begin * a.d;
@@ -97,7 +97,7 @@ Conversion conversion_of(const Operation& r) {
     return r.out == (is_unsigned(r.in) ? DType::u64 : DType::i64) ? Conversion::none : Conversion::rounded;
 }
 
-bool lay_out(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
+bool make_schedule(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
     static_cast<Operation&>(job) = r;
     job.scatters = false;
     job.planar = true;
@@ -207,7 +207,7 @@ namespace {
 int64_t work_of(const PoolSchedule& job, int64_t batch) {
     int64_t elements = batch * job.lanes;
     for (int q = 0; q < job.rank; ++q) {
-        elements *= most(job.axis[q].o, least(job.axis[q].n, job.axis[q].o * job.axis[q].k));
+        elements *= max(job.axis[q].o, min(job.axis[q].n, job.axis[q].o * job.axis[q].k));
         if (elements > (int64_t{1} << 50)) break;
     }
     return elements;
@@ -275,7 +275,7 @@ void run(const PoolProblem& r) {
     std::pair<PoolSchedule, TaskFn> planned;
     PoolSchedule& job = planned.first;
     int64_t batch;
-    if (!lay_out(r, job, batch)) return;
+    if (!make_schedule(r, job, batch)) return;
     const int64_t elements = work_of(job, batch);
     const int threads = threads_for(elements);
     planned.second = choose_algorithm(job, batch, threads, elements).kernel;
@@ -286,7 +286,7 @@ void run(const PoolProblem& r) {
 const char* algorithm_of(const PoolProblem& r) {
     PoolSchedule job;
     int64_t batch;
-    if (!lay_out(r, job, batch)) return "empty";
+    if (!make_schedule(r, job, batch)) return "empty";
     const int64_t elements = work_of(job, batch);
     const int threads = threads_for(elements);
     const char* name = choose_algorithm(job, batch, threads, elements).name;

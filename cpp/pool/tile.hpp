@@ -1,5 +1,5 @@
-// One tile of a job: which windows it computes, which elements these see, and where both lie in memory. Plain data and
-// functions of internal linkage: see geometry.hpp.
+// One tile of a schedule: which windows it computes, which elements they cover, and where both are in memory. Plain
+// data and functions with internal linkage: see core/geometry.hpp.
 #pragma once
 
 #include "core/geometry.hpp"
@@ -8,23 +8,23 @@ namespace cenote {
 
 struct PoolTile {
     int64_t j0[kMaxDims], count[kMaxDims];     // windows
-    int64_t c0[kMaxDims], elements[kMaxDims];  // the elements that they see
+    int64_t c0[kMaxDims], elements[kMaxDims];  // the elements they cover
     int64_t lanes;
-    const char* x;  // element 0 of every axis, first lane
-    int64_t y;      // element of the first window
+    const char* x;  // address of element 0 of every axis, first lane
+    int64_t y;      // index of the first window's result
 };
 
 static inline PoolTile locate(const PoolSchedule& job, int64_t task) {
     PoolTile b;
     const int64_t lane = task % job.lane_tiles * job.lane_tile;
     task /= job.lane_tiles;
-    b.lanes = least(job.lane_tile, job.lanes - lane);
+    b.lanes = min(job.lane_tile, job.lanes - lane);
     b.x = job.x + lane * job.lane_stride;
     b.y = lane;
     for (int q = job.rank - 1; q >= 0; --q) {
         b.j0[q] = task % job.tiles[q] * job.tile[q];
         task /= job.tiles[q];
-        b.count[q] = least(job.tile[q], job.axis[q].o - b.j0[q]);
+        b.count[q] = min(job.tile[q], job.axis[q].o - b.j0[q]);
         const Span elements = span_of_windows(job.axis[q], b.j0[q], b.count[q]);
         b.c0[q] = elements.begin;
         b.elements[q] = elements.end - elements.begin;
@@ -38,8 +38,8 @@ static inline PoolTile locate(const PoolSchedule& job, int64_t task) {
     return b;
 }
 
-// Strides of a contiguous tile, in elements; the number of its elements.
-static inline int64_t contiguous(int rank, const int64_t* extent, int64_t lanes, int64_t* stride) {
+// The strides of a contiguous tile, in elements; returns its number of elements.
+static inline int64_t contiguous_strides(int rank, const int64_t* extent, int64_t lanes, int64_t* stride) {
     int64_t size = lanes;
     for (int q = rank - 1; q >= 0; --q) {
         stride[q] = size;
@@ -48,24 +48,24 @@ static inline int64_t contiguous(int rank, const int64_t* extent, int64_t lanes,
     return size;
 }
 
-// The windows of a tile all of whose taps are real.
-static inline Span whole_windows(const Axis& a, int64_t j0, int64_t count) {
+// The windows of a tile that lie entirely inside the array, without taps on padding.
+static inline Span interior_windows(const Axis& a, int64_t j0, int64_t count) {
     if (a.starts) return {0, count};
-    int64_t begin = most(j0, ceil_div(a.low, a.s));
-    int64_t end = least(j0 + count, floor_div(a.n - 1 + a.low - (a.k - 1) * a.d, a.s) + 1);
-    begin = least(begin, j0 + count);
-    return {begin - j0, most(begin, end) - j0};
+    int64_t begin = max(j0, ceil_div(a.low, a.s));
+    int64_t end = min(j0 + count, floor_div(a.n - 1 + a.low - (a.k - 1) * a.d, a.s) + 1);
+    begin = min(begin, j0 + count);
+    return {begin - j0, max(begin, end) - j0};
 }
 
-// The elements from the first one that `count` windows see to the last, padding included.
+// The number of elements that `count` windows span, including padding.
 static inline int64_t line_length(const Axis& a, int64_t count) { return (count - 1) * a.s + (a.k - 1) * a.d + 1; }
 
 // A row is a run of lanes or, when there is one lane only, of the innermost pooled axis.
 static inline bool rows_are_lanes(const PoolSchedule& job) { return job.lanes > 1; }
 static inline int row_depth(const PoolSchedule& job) { return rows_are_lanes(job) ? job.rank : job.rank - 1; }
 
-// How the elements of a tile lie in x: rows of n elements, `stride` bytes apart, for each position of the axes before
-// `depth`. Lanes that lie behind each other, as the channels of a picture do, are one row.
+// The rows of a tile in x: n elements, `stride` bytes apart, for each position on the axes before `depth`. Lanes that
+// are contiguous with those of the next element, such as the channels of an image, form one row.
 struct InputRows {
     int depth;
     int64_t n, stride;
@@ -78,8 +78,8 @@ static inline InputRows input_rows(const PoolSchedule& job, const PoolTile& b) {
     return {job.rank, b.lanes, job.lane_stride};
 }
 
-// How results lie, in y and in a view of them: rows of n elements for each position of the axes before `depth`. A row
-// is windows along the last axis, `unit` elements of each, or the lanes of one window.
+// The rows of results, in y and in a view of them: n elements for each position on the axes before `depth`. A row is a
+// run of windows along the last axis, `unit` elements each, or the lanes of one window.
 struct ResultRows {
     int depth;
     int64_t n, unit;

@@ -1,7 +1,7 @@
-// The rows of a tile, one after the other. Included into an unnamed namespace, because templates have external linkage
-// elsewhere: see geometry.hpp.
+// Iteration over the rows of a tile. Included into an unnamed namespace, because templates elsewhere have external
+// linkage: see core/geometry.hpp.
 
-// f(at) for every position of the axes before `depth`.
+// f(at) for every position on the axes before `depth`.
 template <class F>
 inline void for_rows(int depth, const int64_t* extent, F f) {
     int64_t at[kMaxDims] = {};
@@ -18,7 +18,7 @@ inline void for_rows(int depth, const int64_t* extent, F f) {
     }
 }
 
-// f(from) for each of them, where none is padding.
+// f(from) with the address of each input row, padding excluded.
 template <class F>
 inline void for_input_rows(const PoolSchedule& job, const PoolTile& b, const InputRows& rows, F f) {
     const char* first = b.x;
@@ -30,7 +30,7 @@ inline void for_input_rows(const PoolSchedule& job, const PoolTile& b, const Inp
     });
 }
 
-// f(at, offset in the view, element of y, n) for every one.
+// f(at, offset in the view, index in y, n) for each row of results.
 template <class F>
 inline void for_result_rows(const PoolSchedule& job, const PoolTile& b, const int64_t* stride, F f) {
     const ResultRows rows = result_rows(job, b, stride);

@@ -38,14 +38,14 @@ Limit<int64_t> streaming_bytes{kStreamingBytes};
 
 // How many elements `windows` windows of an axis see.
 int64_t reach(const Axis& a, int64_t windows) {
-    if (a.starts) return least(a.n, a.n * windows / most(a.o, 1) + a.k);
-    return least(most(a.n, 1), (windows - 1) * a.s + (a.k - 1) * a.d + 1);
+    if (a.starts) return min(a.n, a.n * windows / max(a.o, 1) + a.k);
+    return min(max(a.n, 1), (windows - 1) * a.s + (a.k - 1) * a.d + 1);
 }
 
 int64_t tile_size(const PoolSchedule& job) {
     int64_t size = job.lane_tile;
     for (int q = 0; q < job.rank; ++q) {
-        size *= most(reach(job.axis[q], job.tile[q]), job.tile[q]);
+        size *= max(reach(job.axis[q], job.tile[q]), job.tile[q]);
         if (size > int64_t{1} << 40) break;
     }
     return size;
@@ -77,7 +77,7 @@ bool join_planes(PoolSchedule& job, int64_t& batch) {
     int64_t size = job.lanes * size_of(job.work);
     for (int q = 0; q < job.rank; ++q) {
         if (job.axis[q].spread_stride) return false;
-        size *= most(job.axis[q].n, job.axis[q].o);
+        size *= max(job.axis[q].n, job.axis[q].o);
         if (size > kPlanes / 2) return false;
         job.tile[q] = job.axis[q].o;
         job.tiles[q] = 1;
@@ -117,7 +117,7 @@ bool suits_line_buffer(const PoolSchedule& job) {
 
 void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t elements, bool joined) {
     const int64_t width = size_of(job.work);
-    int64_t budget = (joined ? least(tile_bytes, kPlanes) : tile_bytes) / width;
+    int64_t budget = (joined ? min(tile_bytes, kPlanes) : tile_bytes) / width;
     bool overlaps = false;
     for (int q = 0; q < job.rank; ++q) overlaps |= job.axis[q].k >= kLarge && job.axis[q].k > job.axis[q].s;
     if (overlaps && job.direct && !job.argmax && !joined)
@@ -125,7 +125,7 @@ void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t element
     if (suits_line_buffer(job) && !joined) budget *= is_norm(job) ? kNormPart : job.direct ? kSlidePart : 1;
     const bool large = elements >= grain_elements;
     for (;;) {
-        for (int q = 0; q < job.rank; ++q) job.tile[q] = most(job.axis[q].o, 1);
+        for (int q = 0; q < job.rank; ++q) job.tile[q] = max(job.axis[q].o, 1);
         job.lane_tile = job.lanes;
         for (int64_t size = tile_size(job); size > budget; size = tile_size(job)) {
             // Lanes are nearly free to split, down to a few cache lines; not quite, because they are read in one piece.
@@ -170,7 +170,7 @@ bool suits_strips(const PoolSchedule& job) {
     // Many lanes are long runs for the passes: 13×13 over 256 of them takes 0.23 ms so, and 0.36 in strips.
     if (job.lanes * size_of(job.in) > kStripLanes) return false;
     if (job.convert != Conversion::none) return false;
-    if (is_norm(job)) return single_will_do(job);
+    if (is_norm(job)) return fp32_suffices(job);
     return sums || job.out == job.work;
 }
 
@@ -186,25 +186,25 @@ bool choose_strips(PoolSchedule& job, int64_t batch, int threads, int64_t elemen
     // %).
     const int64_t rows = sums ? down.k + kStepRows : down.k;
     const auto windows_in = [&](int64_t bytes) { return bytes / (rows * width * job.lanes) - (along.k - 1); };
-    if (windows_in(kStripBytes) < least(along.k, along.o)) return false;
-    const int64_t most_windows = least(windows_in(tile_bytes * kStripBytes / kTileBytes), kPage / (width * job.lanes));
-    const int64_t lines = most(1, 64 / (width * job.lanes));  // results of a strip are whole cache lines
-    job.tiles[1] = ceil_div(along.o, most(1, most_windows));
-    job.tile[1] = least(along.o, ceil_div(ceil_div(along.o, job.tiles[1]), lines) * lines);
+    if (windows_in(kStripBytes) < min(along.k, along.o)) return false;
+    const int64_t most_windows = min(windows_in(tile_bytes * kStripBytes / kTileBytes), kPage / (width * job.lanes));
+    const int64_t lines = max(1, 64 / (width * job.lanes));  // results of a strip are whole cache lines
+    job.tiles[1] = ceil_div(along.o, max(1, most_windows));
+    job.tile[1] = min(along.o, ceil_div(ceil_div(along.o, job.tiles[1]), lines) * lines);
     job.tiles[1] = ceil_div(along.o, job.tile[1]);
     job.lane_tile = job.lanes;
     job.lane_tiles = 1;
     const int64_t strips = batch * job.tiles[1];
-    const int64_t tallest = most(1, kStripParts * tile_bytes / (reach(along, job.tile[1]) * job.lanes * width));
+    const int64_t tallest = max(1, kStripParts * tile_bytes / (reach(along, job.tile[1]) * job.lanes * width));
     job.tiles[0] = ceil_div(down.o, tallest);
     if (elements >= grain_elements && threads > 1) {
         // Parts of a strip share k - 1 rows, which both compute: they are tall, unless threads would have none (max
         // 31×31 of 1024², two threads: six parts 0.34 ms, two 0.30).
-        const int64_t few = most(ceil_div(threads, strips), down.o / (kStripTall * (down.k - 1)));
-        int64_t parts = most(job.tiles[0], least(few, ceil_div(kStripTasks * threads, strips)));
+        const int64_t few = max(ceil_div(threads, strips), down.o / (kStripTall * (down.k - 1)));
+        int64_t parts = max(job.tiles[0], min(few, ceil_div(kStripTasks * threads, strips)));
         // As many for one thread as for another: of 9 tasks one of two would have 5, which takes a tenth longer.
         while (strips * parts < 8 * threads && strips * parts % threads) ++parts;
-        job.tiles[0] = most(job.tiles[0], least(parts, ceil_div(down.o, down.k)));
+        job.tiles[0] = max(job.tiles[0], min(parts, ceil_div(down.o, down.k)));
     }
     job.tile[0] = ceil_div(down.o, job.tiles[0]);
     job.tiles[0] = ceil_div(down.o, job.tile[0]);
@@ -220,7 +220,7 @@ void choose_tasks(PoolSchedule& job, int64_t& batch, int threads, int64_t elemen
     if (!job.strips) choose_tiles(job, batch, threads, elements, joined);
 }
 
-int threads_for(int64_t elements) { return static_cast<int>(least(num_threads(), most(1, elements / grain_elements))); }
+int threads_for(int64_t elements) { return static_cast<int>(min(num_threads(), max(1, elements / grain_elements))); }
 
 bool pays_to_stream(int64_t read, int64_t written) {
     return written >= streaming_bytes || (written >= streaming_bytes / 4 && read + written >= streaming_bytes * 4);

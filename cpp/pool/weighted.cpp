@@ -26,7 +26,7 @@ Doubles take_doubles(int64_t n) {
 // How many elements it takes to compute a job.
 int64_t work_of(const PoolSchedule& job, int64_t batch) {
     int64_t elements = batch * job.lanes;
-    for (int q = 0; q < job.rank; ++q) elements *= most(job.axis[q].o, job.axis[q].n);
+    for (int q = 0; q < job.rank; ++q) elements *= max(job.axis[q].o, job.axis[q].n);
     return elements;
 }
 
@@ -104,7 +104,7 @@ void weighted(const WeightedProblem& p) {
         scaled = take_doubles(count);
         r.y = reinterpret_cast<char*>(scaled.get());
     }
-    if (!lay_out(r, job.windows, batch)) return;
+    if (!make_schedule(r, job.windows, batch)) return;
     int threads = cut(job.windows, batch);
     job.factors = job.rows->factors_of(p.weights, job.windows.window_elements);
     if (!p.out) return run_stage(job, &weighted_sum_tile, job.windows.tasks, threads);
@@ -118,7 +118,7 @@ void weighted(const WeightedProblem& p) {
         job.rest = rest.get();
         run_stage(job, &weighted_windows_tile, job.windows.tasks, threads);
     }
-    if (!lay_out(transposed(p, scaled.get()), job.elements, batch)) return;
+    if (!make_schedule(transposed(p, scaled.get()), job.elements, batch)) return;
     threads = cut(job.elements, batch);
     run_stage(job, &weighted_elements_tile, job.elements.tasks, threads);
 }

@@ -11,21 +11,21 @@
 #include <unistd.h>
 #endif
 
-// Pages that a process has not touched yet cost more than the work on them: the system finds each one and fills it with
-// zeros. So memory of results that nobody needs any more is kept, up to a limit, and the next result of about that size
-// is made in it. It is a loan: the system knows (MADV_FREE) that it may take the pages while they are not in use,
-// as it does when memory runs short, in a container too, and then the next result finds new ones there.
+// Page-faulting fresh memory can cost more than the computation: the system has to find each page and zero it. So freed
+// buffers of large results are kept, up to a limit, and reused for results of about the same size. The system may
+// reclaim the pages of a cached buffer when memory runs short, in a container too (MADV_FREE); the next result then
+// faults in new ones.
 
 namespace cenote {
 
 namespace {
 
-constexpr size_t kMostBlocks = 16;
+constexpr size_t kMaxBlocks = 16;
 
-// Stands before the memory that is handed out.
+// Header in front of the memory that is handed out.
 struct alignas(64) Block {
-    size_t mapped;  // bytes, from here
-    size_t asked;
+    size_t mapped;  // bytes, including this header
+    size_t requested;
 };
 
 // ----------------------------------------------------------------------------------------------- the system
@@ -42,8 +42,8 @@ void* map(size_t bytes) { return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_
 
 void unmap(void* memory, size_t) { VirtualFree(memory, 0, MEM_RELEASE); }
 
-// Whether the system may take the pages while they are kept.
-bool lend(void*, size_t) { return false; }
+// Tells the system that it may reclaim the pages until they are written again.
+bool mark_reclaimable(void*, size_t) { return false; }
 
 #else
 
@@ -53,7 +53,7 @@ void unmap(void* memory, size_t bytes) { munmap(memory, bytes); }
 
 void* map(size_t bytes) {
 #if defined(MADV_HUGEPAGE)
-    // Huge pages begin at multiples of their size: what lies before the first and after the last one is unmapped again.
+    // Huge pages start at multiples of their size: map more, and unmap what is before the first and after the last one.
     constexpr size_t kHugePage = size_t{2} << 20, kAround = kHugePage;
 #else
     constexpr size_t kHugePage = 1, kAround = 0;
@@ -67,12 +67,12 @@ void* map(size_t bytes) {
     if (end < address + room) munmap(reinterpret_cast<void*>(end), address + room - end);
     auto* memory = reinterpret_cast<void*>(begin);
 #if defined(MADV_HUGEPAGE)
-    madvise(memory, bytes, MADV_HUGEPAGE);  // a wish
+    madvise(memory, bytes, MADV_HUGEPAGE);  // a hint only
 #endif
     return memory;
 }
 
-bool lend([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
+bool mark_reclaimable([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
 #if defined(MADV_FREE)
     return madvise(memory, bytes, MADV_FREE) == 0;
 #else
@@ -88,77 +88,77 @@ Block* map_block(size_t bytes) {
     return block;
 }
 
-// ------------------------------------------------------------------------------------------- what is kept
+// ------------------------------------------------------------------------------------------------ the cache
 
-struct Kept {
-    struct Place {
+struct BufferCache {
+    struct Entry {
         Block* block;
-        size_t mapped;  // here, for the system may have taken what the block says
+        size_t mapped;  // a copy: the system may have reclaimed the page that holds the header
     };
-    std::mutex lock;  // results do without rather than wait for it
-    Place places[kMostBlocks] = {};
-    size_t count = 0;  // the one that was kept last is the last
+    std::mutex lock;  // never waited for by results: they use fresh memory instead
+    Entry entries[kMaxBlocks] = {};
+    size_t count = 0;  // most recently freed last
     size_t bytes = 0;
     size_t limit = 0;  // set when the package is imported
 
     void remove(size_t first, size_t last) {
-        for (size_t i = last; i < count; ++i) places[first + i - last] = places[i];
+        for (size_t i = last; i < count; ++i) entries[first + i - last] = entries[i];
         count -= last - first;
     }
 };
 
-// Neither made at first use, which could be in the middle of another thread's fork, nor destroyed: results may outlive
-// everything else.
+// Constant-initialised, because initialisation on first use could run while another thread forks, and never destroyed,
+// because results may outlive all static objects.
 union Forever {
-    Kept kept;
-    constexpr Forever() : kept() {}
+    BufferCache cache;
+    constexpr Forever() : cache() {}
     ~Forever() {}
 };
 constinit Forever forever;
-Kept& kept() { return forever.kept; }
+BufferCache& the_cache() { return forever.cache; }
 
 #if !defined(_WIN32)
-// A child finds the lock free, and what it guards as it should be.
-[[maybe_unused]] const int registered =
-    pthread_atfork([] { kept().lock.lock(); }, [] { kept().lock.unlock(); }, [] { kept().lock.unlock(); });
+// Held across fork(), so that the child finds it unlocked and the cache consistent.
+[[maybe_unused]] const int registered = pthread_atfork(
+    [] { the_cache().lock.lock(); }, [] { the_cache().lock.unlock(); }, [] { the_cache().lock.unlock(); });
 #endif
 
 const size_t page = page_size();
 
-// The smallest block with so many bytes, and not many more.
-Block* find_kept(size_t bytes) {
-    Kept& k = kept();
-    std::unique_lock<std::mutex> lock(k.lock, std::try_to_lock);
+// The smallest cached block of at least `bytes` bytes that wastes at most an eighth.
+Block* find_cached(size_t bytes) {
+    BufferCache& c = the_cache();
+    std::unique_lock<std::mutex> lock(c.lock, std::try_to_lock);
     if (!lock) return nullptr;
-    size_t best = k.count;
-    for (size_t i = 0; i < k.count; ++i) {
-        const size_t size = k.places[i].mapped;
+    size_t best = c.count;
+    for (size_t i = 0; i < c.count; ++i) {
+        const size_t size = c.entries[i].mapped;
         if (size < bytes || size > bytes + bytes / 8) continue;
-        if (best == k.count || size <= k.places[best].mapped) best = i;
+        if (best == c.count || size <= c.entries[best].mapped) best = i;
     }
-    if (best == k.count) return nullptr;
-    const Kept::Place found = k.places[best];
-    k.remove(best, best + 1);
-    k.bytes -= found.mapped;
+    if (best == c.count) return nullptr;
+    const BufferCache::Entry found = c.entries[best];
+    c.remove(best, best + 1);
+    c.bytes -= found.mapped;
     found.block->mapped = found.mapped;
     return found.block;
 }
 
-// With the lock held: the oldest go first.
-void drop_beyond(Kept& k, size_t bytes, size_t count) {
+// Unmaps the least recently freed blocks until the limits hold. The caller holds the lock.
+void drop_beyond(BufferCache& c, size_t bytes, size_t count) {
     size_t n = 0;
-    for (; n < k.count && (k.bytes > bytes || k.count - n > count); ++n) {
-        k.bytes -= k.places[n].mapped;
-        unmap(k.places[n].block, k.places[n].mapped);
+    for (; n < c.count && (c.bytes > bytes || c.count - n > count); ++n) {
+        c.bytes -= c.entries[n].mapped;
+        unmap(c.entries[n].block, c.entries[n].mapped);
     }
-    k.remove(0, n);
+    c.remove(0, n);
 }
 
 bool drop_all() {
-    Kept& k = kept();
-    std::unique_lock<std::mutex> lock(k.lock, std::try_to_lock);
-    if (!lock || k.count == 0) return false;
-    drop_beyond(k, 0, 0);
+    BufferCache& c = the_cache();
+    std::unique_lock<std::mutex> lock(c.lock, std::try_to_lock);
+    if (!lock || c.count == 0) return false;
+    drop_beyond(c, 0, 0);
     return true;
 }
 
@@ -167,25 +167,25 @@ bool drop_all() {
 void* take_buffer(size_t bytes) {
     if (bytes > SIZE_MAX / 2) return nullptr;
     const size_t whole = (bytes + sizeof(Block) + page - 1) / page * page;
-    Block* block = find_kept(whole);
+    Block* block = find_cached(whole);
     if (!block) block = map_block(whole);
-    if (!block && drop_all()) block = map_block(whole);  // what is kept may be what is missing
+    if (!block && drop_all()) block = map_block(whole);  // the cache itself may have used up the memory
     if (!block) return nullptr;
-    block->asked = bytes;
+    block->requested = bytes;
     return block + 1;
 }
 
-size_t buffer_size(const void* data) { return (static_cast<const Block*>(data) - 1)->asked; }
+size_t buffer_size(const void* data) { return (static_cast<const Block*>(data) - 1)->requested; }
 
 void return_buffer(void* data) {
     Block* block = static_cast<Block*>(data) - 1;
     const size_t mapped = block->mapped;
-    Kept& k = kept();
-    std::unique_lock<std::mutex> lock(k.lock, std::try_to_lock);
-    if (lock && mapped <= k.limit && lend(block, mapped)) {
-        drop_beyond(k, k.limit - mapped, kMostBlocks - 1);
-        k.places[k.count++] = {block, mapped};
-        k.bytes += mapped;
+    BufferCache& c = the_cache();
+    std::unique_lock<std::mutex> lock(c.lock, std::try_to_lock);
+    if (lock && mapped <= c.limit && mark_reclaimable(block, mapped)) {
+        drop_beyond(c, c.limit - mapped, kMaxBlocks - 1);
+        c.entries[c.count++] = {block, mapped};
+        c.bytes += mapped;
         return;
     }
     if (lock) lock.unlock();
@@ -193,19 +193,19 @@ void return_buffer(void* data) {
 }
 
 int64_t cached_bytes() {
-    const std::lock_guard<std::mutex> lock(kept().lock);
-    return static_cast<int64_t>(kept().bytes);
+    const std::lock_guard<std::mutex> lock(the_cache().lock);
+    return static_cast<int64_t>(the_cache().bytes);
 }
 
 int64_t cache_limit() {
-    const std::lock_guard<std::mutex> lock(kept().lock);
-    return static_cast<int64_t>(kept().limit);
+    const std::lock_guard<std::mutex> lock(the_cache().lock);
+    return static_cast<int64_t>(the_cache().limit);
 }
 
 void set_cache_limit(int64_t bytes) {
-    const std::lock_guard<std::mutex> lock(kept().lock);
-    kept().limit = static_cast<size_t>(bytes);
-    drop_beyond(kept(), kept().limit, kMostBlocks);
+    const std::lock_guard<std::mutex> lock(the_cache().lock);
+    the_cache().limit = static_cast<size_t>(bytes);
+    drop_beyond(the_cache(), the_cache().limit, kMaxBlocks);
 }
 
 }  // namespace cenote

@@ -1,4 +1,4 @@
-// Memory for large results, which is kept for the next ones.
+// A cache of the memory of large results.
 #pragma once
 
 #include <cstddef>
@@ -6,13 +6,13 @@
 
 namespace cenote {
 
-constexpr size_t kLargeResult = size_t{4} << 20;  // from here on results are made in this memory
+constexpr size_t kLargeResult = size_t{4} << 20;  // results of this size or more are allocated here
 
-// At least `bytes` bytes at an address that is a multiple of 64; null when there are none.
+// At least `bytes` bytes, aligned to 64; null if out of memory.
 void* take_buffer(size_t bytes);
-// How many were asked for when `data` was taken.
+// The `bytes` that were requested for `data`.
 size_t buffer_size(const void* data);
-// Kept for the next one, if it is not more than the limit.
+// Caches the buffer for reuse, or frees it if it exceeds the limit.
 void return_buffer(void* data);
 
 int64_t cached_bytes();

@@ -13,7 +13,7 @@ namespace {
 [[maybe_unused]] bool always() { return true; }
 
 #if defined(CENOTE_HAS_AVX2)
-bool has_f16c() {  // which __builtin_cpu_supports does not know with every Clang
+bool has_f16c() {  // not every Clang's __builtin_cpu_supports knows it
     unsigned a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
@@ -27,7 +27,7 @@ bool has_avx512() {
 #endif
 
 #if defined(CENOTE_HAS_BASELINE)
-// Only what every job can be served with: a CPU without AVX2 is older than ten years.
+// Only the general kernels: a CPU without AVX2 is more than ten years old.
 constexpr PoolKernels baseline_kernels() {
     PoolKernels k{};
     k.vector_bytes = k.norm_vector_bytes = 16;
@@ -41,7 +41,7 @@ constexpr PoolKernels baseline_kernels() {
 }
 #endif
 
-// A level with all kernels.
+// A level that has every kernel.
 #define CENOTE_ALL_KERNELS(level, bytes)                                                                               \
     PoolKernels {                                                                                                      \
         bytes, bytes, &level::separable_max, &level::separable_argmax, &level::separable_sum, &level::separable_norm,  \
@@ -52,11 +52,11 @@ constexpr PoolKernels baseline_kernels() {
     }
 
 #if defined(CENOTE_HAS_AVX512)
-// Rows of a few hundred bytes are few vectors of 64 bytes and mostly their tails, and every load of them that is not
-// aligned crosses a cache line, so small windows have AVX2's kernels (float32, two threads, 32×64×112×112: value and
-// VJP of max 2×2 14.4 and 9.2 ms, of 3×3 s2 28 and 12 ms). Norms and smooth maxima compute more than they move, and
-// keep their own (smooth max 3×3 s1 2.0 and 2.3 ms); so do separable sums (avg 4×4 of 4096² 1.5 and 1.65 ms) and those
-// of float32 in strips (10 to 20 %).
+// Rows of a few hundred bytes are few 64-byte vectors and mostly tails, and each unaligned load of them crosses a cache
+// line, so small windows use AVX2's kernels (float32, two threads, 32×64×112×112, AVX-512 vs. AVX2: value and VJP of
+// max 2×2 14.4 vs. 9.2 ms, of 3×3 s2 28 vs. 12 ms). Smooth max and Lp norms are compute-bound and keep their own
+// (smooth max 3×3 s1 2.0 vs. 2.3 ms); so do separable sums (avg 4×4 of 4096² 1.5 vs. 1.65 ms) and column strips of
+// float32 sums (10 to 20 %).
 TaskFn column_strips_sum_512(const PoolSchedule& job) {
     const TaskFn own = avx512::column_strips_sum(job);
     return own ? own : avx2::column_strips_sum(job);
@@ -81,13 +81,13 @@ const ConvKernels* conv_of(DType work) {
     return work == DType::f32 ? Float() : Rest(work);
 }
 
-// Plain data: nothing is made at first use, when another thread might fork, nor destroyed while threads are running.
+// Plain data: nothing is initialised on first use, when another thread might fork, or destroyed while threads run.
 constexpr Level kLevels[] = {
 #if defined(CENOTE_HAS_BASELINE)
     {"baseline", baseline_kernels(), &conv_of<&conv_baseline::conv_f32, &conv_baseline::conv_rest>,
      &conv_baseline::fft_kernels, &always},
 #endif
-#if defined(CENOTE_HAS_AVX2) && !defined(CENOTE_AVX2_PARTIAL)  // else it is there for AVX-512 only
+#if defined(CENOTE_HAS_AVX2) && !defined(CENOTE_AVX2_PARTIAL)  // otherwise built for the AVX-512 level only
     {"avx2", CENOTE_ALL_KERNELS(avx2, 32), &conv_of<&conv_avx2::conv_f32, &conv_avx2::conv_rest>,
      &conv_avx2::fft_kernels, &has_avx2},
 #endif
@@ -95,7 +95,7 @@ constexpr Level kLevels[] = {
     {"avx512", avx512_kernels(), &conv_of<&conv_avx512::conv_f32, &conv_avx2::conv_rest>, &conv_avx512::fft_kernels,
      &has_avx512},
 #endif
-#if defined(CENOTE_HAS_NEON)  // which is the baseline of its architecture
+#if defined(CENOTE_HAS_NEON)  // the baseline of its architecture
     {"baseline", CENOTE_ALL_KERNELS(neon, 16), &conv_of<&conv_neon::conv_f32, &conv_neon::conv_rest>,
      &conv_neon::fft_kernels, &always},
     {"neon", CENOTE_ALL_KERNELS(neon, 16), &conv_of<&conv_neon::conv_f32, &conv_neon::conv_rest>,

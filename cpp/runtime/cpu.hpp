@@ -1,4 +1,4 @@
-// Which SIMD levels there are, which this CPU can run, and which one is in use.
+// The SIMD levels of this build, which of them this CPU supports, and which one is in use.
 #pragma once
 
 #include <span>
@@ -17,11 +17,11 @@ struct Level {
     bool (*supported)();
 };
 
-// All levels of this build, the best last.
+// All levels of this build, best last.
 std::span<const Level> levels();
 
 const Level& level_in_use();
-// False when there is no such level in this build or on this CPU.
+// False if this build or this CPU does not have the level.
 bool use_level(const std::string& name);
 
 }  // namespace cenote

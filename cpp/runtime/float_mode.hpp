@@ -1,7 +1,7 @@
-// The processor's floating-point mode while the core computes: round to nearest, keep subnormals, trap nothing.
+// The floating-point mode of the processor while the core computes: round to nearest, keep subnormals, trap nothing.
 //
-// A mode belongs to a thread, and libraries change it (what is linked with -ffast-math flushes subnormals to zero from
-// its first load on): without this, results would depend on which thread computed them.
+// The mode is per thread, and libraries change it (loading code linked with -ffast-math makes the loading thread flush
+// subnormals to zero): without this, results would depend on which thread computed them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace cenote {
 
-// While it lives; what was set before is set again at its end. Writing the mode takes far longer than reading it.
+// Sets the mode in its scope. Writing the register takes far longer than reading it, so it is written only if it
+// differs.
 class FloatMode {
  public:
     FloatMode() { enter(); }

@@ -1,4 +1,4 @@
-// The SIMD levels and what each of them offers: plain data and function pointers only (see geometry.hpp).
+// The SIMD levels and the kernels of each: plain data and function pointers only (see core/geometry.hpp).
 #pragma once
 
 #include "conv/fft_kernels.hpp"
@@ -8,16 +8,16 @@
 
 namespace cenote {
 
-// What kernels have room for, and registry.cpp lets through.
-constexpr int64_t kGatheredRows = 8;      // rows of windows that see one row of elements, in backward_gather
-constexpr int64_t kBufferTaps = 3;        // of a window along an axis, in line_buffer: a tree of up to three is a chain
-constexpr int64_t kNormBufferRows = 16;   // rows that line_buffer_norm holds
-constexpr int64_t kNormBufferReach = 64;  // elements from the first tap of a window to its last, along a row of it
-constexpr int64_t kUintElements = 256;    // bytes of a window's elements in direct_uint: their total fits its lanes
-constexpr int64_t kDirectTaps = 16;       // of a window, but for those along its row, in direct
+// Limits of the kernels' fixed-size buffers, checked in registry.cpp.
+constexpr int64_t kGatheredRows = 8;      // backward_gather: rows of windows that overlap one row of elements
+constexpr int64_t kBufferTaps = 3;        // line_buffer: taps along an axis; a summation tree of up to 3 is a chain
+constexpr int64_t kNormBufferRows = 16;   // line_buffer_norm: rows in the ring
+constexpr int64_t kNormBufferReach = 64;  // line_buffer_norm: elements from a window's first tap to its last in a row
+constexpr int64_t kUintElements = 256;    // direct_uint: bytes of a window, so that its total fits the widened lanes
+constexpr int64_t kDirectTaps = 16;       // direct: taps of a window, not counting those along its row
 
-// The kernels of pooling, by algorithm and by what is computed. Each function gives the kernel for a job's dtypes and
-// options, or null where there is none; registry.cpp says which algorithm a job gets.
+// The pooling kernels by algorithm and reduction. Each function returns the kernel for the schedule's dtypes and
+// options, or null if there is none; registry.cpp decides which algorithm serves a schedule.
 using FindKernel = TaskFn (*)(const PoolSchedule&);
 
 struct WeightedRows;  // weighted.hpp
@@ -31,10 +31,10 @@ struct PoolKernels {
     FindKernel direct_max, direct_sum, direct_uint, direct_norm;
     FindKernel backward_gather, backward_scatter, backward_avg;
     const WeightedRows* weighted;
-    FindKernel wide = &find_wide;  // scalar code, the same on every level
+    FindKernel wide = &find_wide;  // scalar code, shared by all levels
 };
 
-// What the units of a level define (kernels/units).
+// What the units of a level define (pool/units, conv/units).
 #define CENOTE_POOL_LEVEL(level)                                                   \
     namespace level {                                                              \
     const RowKernels* max_rows(DType work, bool largest);                          \

@@ -1,4 +1,4 @@
-// A number that is read by every call and set by tests, from any thread.
+// A number that every call reads and tests may set, from any thread.
 #pragma once
 
 #include <atomic>

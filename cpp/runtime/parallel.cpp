@@ -23,21 +23,21 @@ namespace cenote {
 
 // ------------------------------------------------------------------------------------------- working memory
 
-// Blocks are handed out one after the other from chunks; what a thread keeps between calls is bounded.
+// A bump allocator: blocks are carved out of chunks one after the other, and a thread keeps a bounded amount.
 struct Arena {
     struct Chunk {
         char* data;
         int64_t size, used;
     };
     static constexpr int64_t kFirst = int64_t{1} << 18, kKept = int64_t{1} << 22;
-    // At a page: elsewhere kernels whose rows are not aligned took twice as long, or not, by where malloc put the chunk
+    // Page-aligned: with chunks wherever malloc puts them, kernels with unaligned rows took up to twice as long
     // (avg 3×3 s1 p1 of 8×64×112×112, one thread: 2.6 or 5.1 ms).
     static constexpr std::align_val_t kAligned{4096};
     std::vector<Chunk> chunks;
     size_t current = 0;
 
     void* take(int64_t bytes) {
-        // Blocks never share a cache line, and those of no bytes have an address of their own too.
+        // Blocks never share a cache line, and empty blocks have distinct addresses.
         bytes = (bytes + 128) / 128 * 128;
         for (; current < chunks.size(); ++current) {
             Chunk& c = chunks[current];
@@ -47,7 +47,7 @@ struct Arena {
             }
         }
         const int64_t size = bytes > kFirst ? bytes : kFirst;
-        chunks.reserve(chunks.size() + 1);  // before there is a block that it could lose
+        chunks.reserve(chunks.size() + 1);  // so that push_back cannot throw and leak `data`
         void* data = ::operator new(static_cast<size_t>(size), kAligned);
         chunks.push_back({static_cast<char*>(data), size, bytes});
         current = chunks.size() - 1;
@@ -59,7 +59,7 @@ struct Arena {
         current = 0;
     }
 
-    // At the end of a job: keep a little for the next one.
+    // At the end of a job: keep a bounded amount for the next one.
     void trim() {
         int64_t kept = 0;
         size_t n = 0;
@@ -80,11 +80,11 @@ struct Arena {
     }
 };
 
-// The kernels' checkpoints: a task that takes much memory takes long, and takes it step by step.
-constexpr int64_t kMuch = int64_t{1} << 20;
+// Large allocations double as checkpoints: a task that needs much memory runs long, and allocates in several steps.
+constexpr int64_t kCheckpointBytes = int64_t{1} << 20;
 
 void* arena_take(Arena* arena, int64_t bytes) {
-    if (bytes >= kMuch) checkpoint();
+    if (bytes >= kCheckpointBytes) checkpoint();
     return arena->take(bytes);
 }
 void arena_rewind(Arena* arena) { arena->rewind(); }
@@ -93,9 +93,9 @@ void arena_rewind(Arena* arena) { arena->rewind(); }
 
 namespace {
 
-constexpr int64_t kPollEvery = 50;  // ms: taking the GIL may mean waiting for another thread's turn
+constexpr int64_t kPollEvery = 50;  // ms: acquiring the GIL may mean waiting for another thread to release it
 
-// Milliseconds, to within a few: a clock that is read in a few nanoseconds.
+// Milliseconds, accurate to a few of them: this clock is read in a few nanoseconds.
 int64_t coarse_time() {
 #if defined(CLOCK_MONOTONIC_COARSE)
     timespec now;
@@ -108,7 +108,7 @@ int64_t coarse_time() {
 }
 
 struct Polling : Poll {
-    int64_t at;  // 0: nothing was run yet; 1: one task, and small calls have no more: the clock is left alone
+    int64_t at;  // when to poll next; 0 before the first task; 1 after it: a call of one task never reads the clock
 
     void poll() {
         if (!hook) return;
@@ -125,7 +125,7 @@ struct Polling : Poll {
 
 thread_local Polling polling{};
 
-struct Stopped {};  // thrown by checkpoints of a job that has failed already
+struct Stopped {};  // thrown at the checkpoints of a job that has already failed
 
 }  // namespace
 
@@ -140,8 +140,8 @@ Poll poll_with(Poll poll) {
 
 namespace {
 
-// The tasks of a job. Each thread has a share of neighbouring ones, and when it is through with that it helps with the
-// others': what it reads, and what it wrote in the call before, is mostly in its own cache.
+// The tasks of a job. Each thread starts with its own range of neighbouring tasks, whose data is likely in its cache
+// from the previous call, and then takes tasks from the ranges of the others (work stealing).
 struct Work {
     static constexpr int kShares = 64;
 
@@ -161,7 +161,7 @@ struct Work {
 
     Work(int64_t all, int threads, Body body, const void* with) : tasks(all), run(body), context(with) {
         shares = threads < kShares ? threads : kShares;
-        // Without the product of two large numbers.
+        // Computed without products of two large numbers, which could overflow.
         const int64_t each = tasks / shares, more = tasks % shares;
         for (int i = 0; i < shares; ++i) {
             share[i].next.store(i * each + (i < more ? i : more), std::memory_order_relaxed);
@@ -176,7 +176,7 @@ struct Work {
         if (!failure) failure = std::move(why);
     }
 
-    // While there is still something to wait for.
+    // For a caller that waits for the other threads.
     void poll() {
         try {
             polling.poll();
@@ -185,7 +185,7 @@ struct Work {
         }
     }
 
-    // The caller is thread 0.
+    // Thread 0 is the caller.
     void help(int thread);
     void run_tasks(int thread, Arena& arena) {
         Polling& mine = polling;
@@ -200,7 +200,7 @@ struct Work {
     }
 };
 
-// The job that this thread works on. A hook may run another one in the middle of a task.
+// The job this thread is working on. A poll hook may run another one in the middle of a task.
 thread_local Work* current = nullptr;
 
 void Work::help(int thread) {
@@ -212,7 +212,7 @@ void Work::help(int thread) {
     try {
         run_tasks(thread, arena);
     } catch (const Stopped&) {
-        // the reason is known
+        // the exception is already recorded
     } catch (...) {
         stop(std::current_exception());
     }
@@ -220,10 +220,10 @@ void Work::help(int thread) {
     arena.trim();
 }
 
-// Calls often follow each other within microseconds, and waking a thread takes tens of them: look out for so long
+// Calls often follow each other within microseconds, and waking a thread takes tens of them: spin for about that long
 // before going to sleep.
 template <class F>
-void look_out(F happened) {
+void spin_until(F happened) {
     for (int i = 0; i < 1000 && !happened(); ++i) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
@@ -233,21 +233,21 @@ void look_out(F happened) {
     }
 }
 
-std::atomic<int> forks{0};  // in a child, and its children
+std::atomic<int> forks{0};  // incremented in every forked child
 
 struct Pool {
     std::mutex busy;  // held by the caller whose job is running
     std::mutex m;
     std::condition_variable wake, done;
     int threads = 0;              // started
-    std::atomic<int> wanted{0};   // of the current job, not yet joined by a thread
+    std::atomic<int> wanted{0};   // threads that may still join the current job
     std::atomic<int> running{0};  // both are written with `m` held
     Work* work = nullptr;
 
     void loop(int thread) {
-        const FloatMode mode;  // callers have it already
+        const FloatMode mode;  // callers have set it already
         for (;;) {
-            look_out([&] { return wanted.load(std::memory_order_relaxed) > 0; });
+            spin_until([&] { return wanted.load(std::memory_order_relaxed) > 0; });
             std::unique_lock<std::mutex> lock(m);
             wake.wait(lock, [&] { return wanted > 0; });
             --wanted;
@@ -268,7 +268,7 @@ struct Pool {
             while (threads < helpers) {
                 try {
                     std::thread([this, thread = threads + 1] { loop(thread); }).detach();
-                } catch (const std::system_error&) {  // no more threads to be had: do with those there are
+                } catch (const std::system_error&) {  // no more threads available: continue with those started
                     helpers = threads;
                     break;
                 }
@@ -284,9 +284,9 @@ struct Pool {
         job.help(0);
         if (forked_since(before, job)) return;
         std::unique_lock<std::mutex> lock(m);
-        wanted = 0;  // nothing is left for a thread that has not woken up yet
+        wanted = 0;  // threads that have not woken up yet are not needed any more
         lock.unlock();
-        look_out([&] { return running.load(std::memory_order_relaxed) == 0; });
+        spin_until([&] { return running.load(std::memory_order_relaxed) == 0; });
         lock.lock();
         const auto through = [&] { return running == 0; };
         while (polling.hook && !done.wait_for(lock, std::chrono::milliseconds(kPollEvery), through)) {
@@ -299,7 +299,7 @@ struct Pool {
         work = nullptr;
     }
 
-    // A handler that the hook ran may have forked: the child has none of the threads that its job was shared with.
+    // A signal handler run by the hook may have forked: the child has none of the threads that share this job.
     static bool forked_since(int before, Work& job) {
         if (forks.load(std::memory_order_relaxed) == before) return false;
         job.stop(std::make_exception_ptr(std::runtime_error("the process was forked in the middle of this call")));
@@ -312,8 +312,8 @@ std::atomic<Pool*> pool{nullptr};
 std::atomic<int> thread_count{1};
 
 #if !defined(_WIN32)
-// In a forked child the threads are gone and the locks may be held by nobody: start anew, leak the old one. Registered
-// when the module is loaded: a lock around it could be one that is held while another thread forks.
+// A forked child has none of the threads, and the locks may be locked forever: start anew and leak the old pool.
+// Registered at load time: registering on first use needs a lock, which another thread may hold while this one forks.
 [[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] {
     pool.store(nullptr);
     forks.fetch_add(1, std::memory_order_relaxed);

@@ -1,7 +1,7 @@
 // A small persistent thread pool.
 //
-// Threads start with the first job that needs them and wait for the next one. One job runs at a time: a second
-// caller does its work alone instead of waiting. A child process after fork() starts its own threads.
+// Threads are started by the first job that needs them and wait for the next one. One job runs at a time: a second
+// caller runs its tasks on its own thread instead of waiting. After fork() the child starts its own threads.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ namespace cenote {
 int num_threads();
 void set_num_threads(int n);
 
-// run(context, task, arena) for every task below `tasks`, on at most `threads` threads, this one included.
-// An exception of any task is thrown here after all threads have stopped.
+// Calls run(context, task, arena) for every task below `tasks` on at most `threads` threads, including this one. An
+// exception thrown by a task is rethrown here after all threads have stopped.
 using Body = void (*)(const void* context, int64_t task, Arena* arena);
 void parallel_for(int64_t tasks, int threads, Body run, const void* context);
 
-// What a thread calls every now and then while it runs or waits for tasks: between them, and at their checkpoints. What
-// the hook throws stops the job as an exception of a task does.
+// A hook that a thread calls now and then while it runs tasks or waits for them: between tasks and at checkpoints. An
+// exception it throws stops the job like an exception of a task.
 struct Poll {
-    void (*hook)(void* with);  // null: nothing
+    void (*hook)(void* with);  // may be null
     void* with;
 };
-// For this thread, from now on; what it was before.
+// Sets this thread's hook and returns the previous one.
 Poll poll_with(Poll poll);
 
-// For tasks that may take longer than some 100 ms: throws when the job has failed elsewhere, and calls the hook.
+// For tasks that may take longer than 100 ms or so: throws if the job has failed on another thread, and polls the hook.
 void checkpoint();
 
 }  // namespace cenote

@@ -1,23 +1,22 @@
-// exp and powers in double precision for whole vectors, accurate to a few units in the last place however large the
-// exponent is.
+// exp and pow in double precision for vectors, accurate to a few ulps for any exponent.
 
-// What rounding took from ab = a·b.
+// The rounding error of ab = a·b.
 template <class V>
 CENOTE_INLINE inline V product_error(V a, V b, V ab) {
 #if defined(__FMA__)
     if constexpr (sizeof(V) > 16) return fused(a, b, V(-ab));
 #endif
-    using W = typename Beside<V, uint64_t>::type;
-    constexpr uint64_t upper = ~uint64_t{0} << 27;  // the first 26 bits of a number: their products are exact
+    using W = typename Rebind<V, uint64_t>::type;
+    constexpr uint64_t upper = ~uint64_t{0} << 27;  // the upper 26 bits, whose products are exact
     const V a1 = (V)((W)a & upper), b1 = (V)((W)b & upper), a2 = a - a1, b2 = b - b1;
     return (((a1 * b1 - ab) + a1 * b2) + a2 * b1) + a2 * b2;
 }
 
-// exp(t + less) for |t| <= 1200, where |less| is far below 1. Wide: the result may overflow or be subnormal.
+// exp(t + less) for |t| <= 1200 and |less| far below 1. Wide: the result may overflow or be subnormal.
 template <bool Wide, class V>
 CENOTE_INLINE inline V exp_of(V t, V less) {
     const V e = round_to_whole(V((t + less) * 1.4426950408889634074));
-    const V f = exp_near_zero(V(less_twos(t, e) + less));
+    const V f = exp_near_zero(V(reduce_ln2(t, e) + less));
     if constexpr (!Wide) return scale(f, e);
     const V half = round_to_whole(V(e * 0.5));
     return scale(scale(f, half), V(e - half));
@@ -35,7 +34,7 @@ CENOTE_INLINE inline V exp_clamped(V t, V less) {
 // log x = whole·ln 2 + rest for a positive finite x.
 template <class V>
 CENOTE_INLINE inline void log_of(V x, V& whole, V& rest) {
-    const auto tiny = x < 0x1p-1000;  // subnormal numbers have no exponent to read
+    const auto tiny = x < 0x1p-1000;  // scaled up first: subnormal numbers have no exponent to extract
     V m;
     split(tiny ? V(x * 0x1p200) : x, m, whole);
     whole = tiny ? V(whole - 200.0) : whole;
@@ -73,6 +72,6 @@ CENOTE_INLINE inline V raise(V x, const Power& to) {
         const V x2 = x * x, even = to.whole & 4 ? V(x2 * x2) : x2;
         y = to.whole & 1 ? V(even * x) : even;
     }
-    if (to.has_root) y = y * double_root(x);
+    if (to.has_root) y = y * sqrt_fp64(x);
     return to.inverted ? V(1.0 / y) : y;
 }

@@ -1,6 +1,5 @@
-// exp and log in double precision, for vectors and single elements alike. Smooth maxima and norms need not have the
-// same bits on every level, so that products and sums are fused where the level can: in vectors and single elements
-// alike.
+// exp and log, for vectors and scalars alike. Smooth max and Lp pooling need not have the same bits on every level, so
+// multiplications and additions are fused wherever the level supports it.
 
 template <class V>
 CENOTE_INLINE inline V fused(V a, V b, V c) {
@@ -15,18 +14,18 @@ CENOTE_INLINE inline V fused(V a, V b, V c) {
     return a * b + c;
 }
 template <class V>
-CENOTE_INLINE inline V line(V x, double slope, double start) {
+CENOTE_INLINE inline V linear(V x, double slope, double start) {
     return fused(x, splat<V>(slope), splat<V>(start));
 }
 
-// 2^w for whole w <= 0; 0 below the normal range.
+// 2^w for integers w <= 0; flushed to 0 below the normal range.
 template <class V>
 inline V power_of_two(V w) {
     if constexpr (IsVector<V>::value) {
-        using W = typename Beside<V, uint64_t>::type;
-        const V kept = w < -1022.0 ? splat<V>(-1022.0) : w;
-        // 1.5·2^52 + w holds w in the low bits of its mantissa.
-        const V shifted = kept + 6755399441055744.0;
+        using W = typename Rebind<V, uint64_t>::type;
+        const V clamped = w < -1022.0 ? splat<V>(-1022.0) : w;
+        // 1.5·2^52 + w has w in the low bits of its mantissa.
+        const V shifted = clamped + 6755399441055744.0;
         const W bits = ((W)shifted - 0x4338000000000000u + 1023) << 52;
         return w < -1022.0 ? V{} : (V)bits;
     } else {
@@ -41,19 +40,19 @@ inline V round_to_whole(V v) {  // for |v| < 2^51
     return (v + 6755399441055744.0) - 6755399441055744.0;
 }
 
-// exp(r) for |r| <= ln(2)/2: its series up to r^13/13!.
+// exp(r) for |r| <= ln(2)/2: the Taylor series up to r^13/13!.
 template <class V>
 CENOTE_INLINE inline V exp_near_zero(V r) {
     const V r2 = r * r, r4 = r2 * r2;
-    const V a = fused(line(r, 1.0 / 120, 1.0 / 24), r2, line(r, 1.0 / 6, 0.5));
-    const V b = fused(line(r, 1.0 / 362880, 1.0 / 40320), r2, line(r, 1.0 / 5040, 1.0 / 720));
-    const V c = fused(line(r, 1.0 / 6227020800, 1.0 / 479001600), r2, line(r, 1.0 / 39916800, 1.0 / 3628800));
+    const V a = fused(linear(r, 1.0 / 120, 1.0 / 24), r2, linear(r, 1.0 / 6, 0.5));
+    const V b = fused(linear(r, 1.0 / 362880, 1.0 / 40320), r2, linear(r, 1.0 / 5040, 1.0 / 720));
+    const V c = fused(linear(r, 1.0 / 6227020800, 1.0 / 479001600), r2, linear(r, 1.0 / 39916800, 1.0 / 3628800));
     return fused(r2, fused(r4, fused(r4, c, b), a), r) + 1.0;
 }
 
-// t - e·ln 2, by ln 2 in two parts, the first with 32 significant bits: e times it is exact.
+// t - e·ln 2, with ln 2 split in two (Cody-Waite): the upper part has 32 significant bits, so e times it is exact.
 template <class V>
-CENOTE_INLINE inline V less_twos(V t, V e) {
+CENOTE_INLINE inline V reduce_ln2(V t, V e) {
     return fused(e, splat<V>(-1.90821492927058770002e-10), fused(e, splat<V>(-6.93147180369123816490e-01), t));
 }
 
@@ -61,14 +60,14 @@ CENOTE_INLINE inline V less_twos(V t, V e) {
 template <class V>
 inline void exp_parts(V t, V& f, V& e) {
     e = round_to_whole(V(t * 1.4426950408889634074));
-    f = exp_near_zero(less_twos(t, e));
+    f = exp_near_zero(reduce_ln2(t, e));
 }
 
-// f·2^e, both in range: |e| <= 1000.
+// f·2^e for |e| <= 1000.
 template <class V>
 inline V scale(V f, V e) {
     if constexpr (IsVector<V>::value) {
-        using W = typename Beside<V, uint64_t>::type;
+        using W = typename Rebind<V, uint64_t>::type;
         const V shifted = e + 6755399441055744.0;
         return f * (V)(((W)shifted - 0x4338000000000000u + 1023) << 52);
     } else {
@@ -77,14 +76,14 @@ inline V scale(V f, V e) {
     }
 }
 
-// m·2^e for a positive normal v, with m in [sqrt(1/2), sqrt(2)).
+// v = m·2^e for a positive normal v, with m in [sqrt(1/2), sqrt(2)).
 template <class V>
 inline void split(V v, V& m, V& e) {
-    using I = typename Beside<V, int64_t>::type;
-    using W = typename Beside<V, uint64_t>::type;
+    using I = typename Rebind<V, int64_t>::type;
+    using W = typename Rebind<V, uint64_t>::type;
     W bits;
     __builtin_memcpy(&bits, &v, sizeof(V));
-    // Subtracting the bits of sqrt(1/2) makes the carry into the exponent happen at sqrt(1/2).
+    // Subtracting the bits of sqrt(1/2) makes the borrow from the exponent happen at sqrt(1/2).
     const I whole = (I)(bits - 0x3fe6a09e667f3bcdu) >> 52;
     const W mantissa = bits - ((W)whole << 52);
     __builtin_memcpy(&m, &mantissa, sizeof(V));
@@ -102,11 +101,11 @@ inline void split(V v, V& m, V& e) {
 template <class V>
 inline V log_mantissa(V m) {
     const V s = (m - 1.0) / (m + 1.0), z = s * s, z2 = z * z, z4 = z2 * z2;
-    const V a = fused(line(z, 1.0 / 9, 1.0 / 7), z2, line(z, 1.0 / 5, 1.0 / 3));
-    const V b = fused(line(z, 1.0 / 17, 1.0 / 15), z2, line(z, 1.0 / 13, 1.0 / 11));
-    const V c = fused(z2, splat<V>(1.0 / 23), line(z, 1.0 / 21, 1.0 / 19));
+    const V a = fused(linear(z, 1.0 / 9, 1.0 / 7), z2, linear(z, 1.0 / 5, 1.0 / 3));
+    const V b = fused(linear(z, 1.0 / 17, 1.0 / 15), z2, linear(z, 1.0 / 13, 1.0 / 11));
+    const V c = fused(z2, splat<V>(1.0 / 23), linear(z, 1.0 / 21, 1.0 / 19));
     const V p = fused(z4, fused(z4, c, b), a);
-    // s·(2 + 2/3 z + …), the small part added last
+    // s·(2 + 2/3 z + …), smallest terms first
     return fused(s, V(z * (p * 2.0)), V(s * 2.0));
 }
 
@@ -134,9 +133,9 @@ inline V multiply_add(V a, V b, V c) {
     return a * b + c;
 }
 
-// The square root of doubles that are not negative.
+// Square roots of non-negative doubles.
 template <class V>
-CENOTE_INLINE inline V double_root(V v) {
+CENOTE_INLINE inline V sqrt_fp64(V v) {
 #if defined(__AVX512F__)
     if constexpr (sizeof(V) == 64) return (V)_mm512_sqrt_pd((__m512d)v);
 #endif
@@ -151,9 +150,9 @@ CENOTE_INLINE inline V double_root(V v) {
     }
 }
 
-// The square root of floats that are not negative.
+// Square roots of non-negative floats.
 template <class V>
-inline V square_root(V v) {
+inline V sqrt_fp32(V v) {
 #if defined(__AVX512F__)
     if constexpr (sizeof(V) == 64) return (V)_mm512_sqrt_ps((__m512)v);
 #endif
@@ -171,15 +170,15 @@ inline V square_root(V v) {
     }
 }
 
-// The cube root of a positive normal float, by way of its inverse y: a guess made of its bits, off by 5 % at most, one
-// step from there with the best polynomial (4e-5), and one for v·y², the root. No division, and a short chain: loops
-// like this are bound by how many operations wait for others. Of 0 it is 0.
+// Cube roots of non-negative floats (0 or normal), through the inverse y: an initial guess from the bits (5 % off at
+// most), one step with a minimax polynomial (4e-5), and one on the root v·y². No division and a short dependency chain:
+// such loops are bound by latency.
 template <class V>
-CENOTE_INLINE inline V cube_root(V v) {
-    using I = typename Beside<V, int32_t>::type;
+CENOTE_INLINE inline V cbrt_fp32(V v) {
+    using I = typename Rebind<V, int32_t>::type;
     I bits;
     __builtin_memcpy(&bits, &v, sizeof(V));
-    if constexpr (IsVector<V>::value)  // minus a third of the bits, by a float: the guess needs no more
+    if constexpr (IsVector<V>::value)  // minus a third of the bits; float precision is enough for a guess
         bits = __builtin_convertvector(V(1419600000.0f - __builtin_convertvector(bits, V) * (1.0f / 3)), I);
     else
         bits = static_cast<int32_t>(1419600000.0f - static_cast<float>(bits) * (1.0f / 3));
@@ -191,15 +190,15 @@ CENOTE_INLINE inline V cube_root(V v) {
     return multiply_add(V(root * (2.0f / 3)), multiply_add(V(-root), y, splat<V>(1.0f)), root);
 }
 
-// 2^(x·base) for exponents of at most 60 in size. A fused product has no error of its own. The polynomial is off by
-// 2e-9 and exact at 0.
+// 2^(x·base) for exponents of magnitude up to 60. The fused product has no rounding error of its own; the polynomial
+// has a relative error of 2e-9 and is exact at 0.
 template <class V>
-CENOTE_INLINE inline V power_single(V x, float base) {
-    using W = typename Beside<V, uint32_t>::type;
+CENOTE_INLINE inline V exp2_fp32(V x, float base) {
+    using W = typename Rebind<V, uint32_t>::type;
     const V high = splat<V>(base);
-    const V shifted = multiply_add(x, high, splat<V>(12582912.0f));  // 1.5·2^23: the whole number is in the low bits
+    const V shifted = multiply_add(x, high, splat<V>(12582912.0f));  // 1.5·2^23: the integer part is in the low bits
     const V r = multiply_add(x, high, V(12582912.0f - shifted));
-    // By pairs: a chain half as long, for two products more.
+    // Estrin's scheme: half the latency of Horner's for two more multiplications.
     const V square = r * r;
     const V low = multiply_add(r, splat<V>(0.6931472f), splat<V>(1.0f));
     const V middle = multiply_add(r, splat<V>(0.055503324f), splat<V>(0.24022648f));
@@ -209,23 +208,22 @@ CENOTE_INLINE inline V power_single(V x, float base) {
     W bits, whole;
     __builtin_memcpy(&bits, &p, sizeof(V));
     __builtin_memcpy(&whole, &shifted, sizeof(V));
-    bits += whole << 23;  // the rest of `shifted` falls off
+    bits += whole << 23;  // the shift drops the rest of `shifted`
     V out;
     __builtin_memcpy(&out, &bits, sizeof(V));
     return out;
 }
 
-// scale·log2(v) for a positive normal v, where `scale` is (scale + rest)·(1, 2.8853912, 0.96147066, 0.59897858): off by
-// 3e-8·scale and what it takes to round the result. Near 1 that is many units in its last place, which is where smooth
-// maxima do not need them.
+// scale·log2(v) for a positive normal v; LogScale holds (scale + rest)·(1, 2.8853912, 0.96147066, 0.59897858). The
+// error is 3e-8·scale plus the rounding of the result: many ulps near v = 1, where smooth max does not need them.
 struct LogScale {
     float scale, rest, first, third, fifth;
 };
 template <class V>
-CENOTE_INLINE inline V log_single(V v, const LogScale& by) {
-    using I = typename Beside<V, int32_t>::type;
-    using W = typename Beside<V, uint32_t>::type;
-    W bits;  // any, of totals that are not positive: their results are not used
+CENOTE_INLINE inline V log2_fp32(V v, const LogScale& by) {
+    using I = typename Rebind<V, int32_t>::type;
+    using W = typename Rebind<V, uint32_t>::type;
+    W bits;  // arbitrary for totals that are not positive: their results are not used
     __builtin_memcpy(&bits, &v, sizeof(V));
     bits -= 0x3f3504f3u;  // sqrt(1/2)
     const W mantissa = (bits & 0x7fffffu) + 0x3f3504f3u;

@@ -1,13 +1,12 @@
-// What a pass holds per window and how two of them join.
+// Reducers: what is accumulated per window, and how two accumulators combine.
 //
-// An element has one or two planes (v and w) and says: what a number that comes from memory is as an element (`fresh`:
-// there is no second plane before the first pass), what tap t of a window makes of it, how an earlier and a later one
-// combine, and what stands for no element at all: `empty`, or before the first pass the number `absent`. `combine` must
-// be associative for the elements that are not summed; it need not be commutative, and is always called with the
-// earlier element first.
+// An accumulator has one or two planes (v and w). A reducer defines how a value from memory becomes an accumulator
+// (`from_value`; the second plane does not exist before the first pass), what tap t of a window does to it, how an
+// earlier and a later one combine, and the identity: `empty`, or before the first pass the value `absent`. Except for
+// sums, `combine` must be associative; it need not be commutative and always gets the earlier operand first.
 
-// Where elements lie. With one plane it is one pointer: two of them would travel through memory, where reading them
-// together right after they were written apart costs more than a short row.
+// A row of accumulators. With one plane this is a single pointer: a struct of two is passed through memory, where the
+// store-forwarding stall costs more than a short row.
 template <class T, class U, bool Two>
 struct Row {
     T* v;
@@ -31,78 +30,78 @@ template <class C, class V>
 using RegOf = typename C::template Reg<V>;
 
 template <class C, class V>
-inline RegOf<C, V> load_element(Source<C> row, int64_t i) {
+inline RegOf<C, V> load_accumulator(Source<C> row, int64_t i) {
     if constexpr (C::two_planes) {
-        using W = typename Beside<V, typename C::U>::type;
+        using W = typename Rebind<V, typename C::U>::type;
         if (row.w) return {load<V>(row.v + i), load<W>(row.w + i)};
     }
-    return C::fresh(load<V>(row.v + i));
+    return C::from_value(load<V>(row.v + i));
 }
 template <class C, class V>
-inline void store_element(Target<C> row, int64_t i, RegOf<C, V> r) {
+inline void store_accumulator(Target<C> row, int64_t i, RegOf<C, V> r) {
     store(row.v + i, r.v);
     if constexpr (C::two_planes) store(row.w + i, r.w);
 }
 
-// Elements for which it is all one which tap they are.
-struct Placeless {
+// Accumulators that do not depend on which tap an element is.
+struct TapIndependent {
     template <class R>
     static R tap(R r, int64_t) {
         return r;
     }
 };
 
-// Those that are numbers, as they come from memory.
-struct OneNumber : Placeless {
+// Accumulators that are plain values.
+struct PlainValue : TapIndependent {
     template <class V>
     struct Reg {
         V v;
     };
     template <class V>
-    static Reg<V> fresh(V v) {
+    static Reg<V> from_value(V v) {
         return {v};
     }
 };
 
-// The largest or smallest element. The first of equal elements stays, with its own bits: of -0.0 and +0.0 too.
+// The largest or smallest element. Of equal elements the first is kept with its bits, also of -0.0 and +0.0.
 template <class T_, bool Largest, bool Omit>
-struct MaxReducer : OneNumber {
+struct MaxReducer : PlainValue {
     using T = T_;
     using U = T_;
     static constexpr bool two_planes = false, summed = false, omit = Omit;
 
-    // x if the element a stays before the later element b, otherwise y.
+    // x if a is kept before the later element b, otherwise y.
     template <class V, class X>
     static X choose(V a, V b, X x, X y) {
         if constexpr (!Limits<T>::has_nan) {
             return (Largest ? b > a : b < a) ? y : x;
         } else if constexpr (!IsVector<V>::value) {
-            // As a vector of one: a branch would be wrong every other time (max 3×3 s2 p1 of 32×64×112×112, one thread,
-            // in which one window of a row is cut: 11 ms, and 7.8 so).
+            // As a vector of one lane: a branch would be mispredicted half of the time (max 3×3 s2 p1 of 32×64×112×112,
+            // one thread, with one clipped window per row: 11 vs. 7.8 ms).
             using One = typename VecOf<V, 16>::type;
             using Other = typename VecOf<X, 16>::type;
             return choose(One{a}, One{b}, Other{x}, Other{y})[0];
-        } else if constexpr (Omit) {  // a NaN gives way to anything
+        } else if constexpr (Omit) {  // a NaN loses against anything
             return ((Largest ? b > a : b < a) | (a != a)) ? y : x;
-        } else {  // a NaN takes the place of anything but a NaN
+        } else {  // a NaN replaces anything except an earlier NaN
             return ((Largest ? b <= a : b >= a) | (a != a)) ? x : y;
         }
     }
 
     template <class V>
     static Reg<V> combine(Reg<V> a, Reg<V> b) {
-        if constexpr (Limits<T>::has_nan && Omit) {  // as choose() does, with an instruction for the larger one
-            const V top = kept_apart((Largest ? b.v > a.v : b.v < a.v) ? b.v : a.v);
+        if constexpr (Limits<T>::has_nan && Omit) {  // the same as choose(), with a max instruction
+            const V top = optimisation_barrier((Largest ? b.v > a.v : b.v < a.v) ? b.v : a.v);
             return {a.v == a.v ? top : b.v};
         } else if constexpr (Limits<T>::has_nan) {
             return {choose(a.v, b.v, a.v, b.v)};
-        } else if constexpr (Largest) {  // written so that GCC sees that there is an instruction for it
+        } else if constexpr (Largest) {  // in the form that GCC compiles to a max instruction
             return {b.v > a.v ? b.v : a.v};
         } else {
             return {b.v < a.v ? b.v : a.v};
         }
     }
-    // What is written: where all elements are left out, the NaN that stands for none, and not one of theirs.
+    // The result of a window: if all its elements are omitted, the canonical NaN instead of one of theirs.
     template <class V>
     static V result(V v) {
         if constexpr (Omit)
@@ -120,8 +119,8 @@ struct MaxReducer : OneNumber {
     }
 };
 
-// The same with the winner's offset in the window carried along in lanes of the same width. Padding that is laid out
-// as elements ties with real elements of the same value; whoever reads the offsets puts that right (argmax_tile).
+// The same, with the argmax offset in the window carried in lanes of the same width. Materialised padding ties with
+// real elements of the same value; argmax_tile corrects the offsets afterwards.
 template <class T_, bool Largest, bool Omit>
 struct ArgMaxReducer {
     using T = T_;
@@ -130,7 +129,7 @@ struct ArgMaxReducer {
     using Value = MaxReducer<T, Largest, Omit>;
 
     template <class V>
-    using W = typename Beside<V, U>::type;
+    using W = typename Rebind<V, U>::type;
     template <class V>
     struct Reg {
         V v;
@@ -138,7 +137,7 @@ struct ArgMaxReducer {
     };
 
     template <class V>
-    static Reg<V> fresh(V v) {
+    static Reg<V> from_value(V v) {
         return {v, splat<W<V>>(U{0})};
     }
     template <class V>
@@ -152,24 +151,24 @@ struct ArgMaxReducer {
     static constexpr T absent() { return Value::absent(); }
     template <class V>
     static Reg<V> empty() {
-        return fresh(splat<V>(absent()));
+        return from_value(splat<V>(absent()));
     }
 };
 
-// Lanes beyond the elements of a row hold anything, and their sums are not read: whole numbers are added modulo 2^n,
-// which signed ones may not be.
+// Integers are added modulo 2^n, as unsigned: lanes beyond the end of a row hold arbitrary values, whose sums are not
+// used but must not overflow as signed ones.
 template <class T, class V>
 CENOTE_INLINE inline V plus(V a, V b) {
     if constexpr (Limits<T>::has_nan) {
         return a + b;
     } else {
-        using W = typename Beside<V, Unsigned<T>>::type;
+        using W = typename Rebind<V, Unsigned<T>>::type;
         return (V)((W)a + (W)b);
     }
 }
 
 template <class T_>
-struct Sum : OneNumber {
+struct Sum : PlainValue {
     using T = T_;
     using U = T_;
     static constexpr bool two_planes = false, summed = true;
@@ -185,15 +184,15 @@ struct Sum : OneNumber {
     }
 };
 
-// A sum that leaves NaN out, and how many elements are in it.
+// A sum that omits NaN, with the number of elements in it.
 template <class T_>
-struct SumValid : Placeless {
+struct SumValid : TapIndependent {
     using T = T_;
     using U = Unsigned<T_>;
     static constexpr bool two_planes = true, summed = true;
 
     template <class V>
-    using W = typename Beside<V, U>::type;
+    using W = typename Rebind<V, U>::type;
     template <class V>
     struct Reg {
         V v;
@@ -201,7 +200,7 @@ struct SumValid : Placeless {
     };
 
     template <class V>
-    static Reg<V> fresh(V v) {
+    static Reg<V> from_value(V v) {
         return {v == v ? v : splat<V>(T{0}), v == v ? splat<W<V>>(U{1}) : splat<W<V>>(U{0})};
     }
     template <class V>
@@ -215,9 +214,9 @@ struct SumValid : Placeless {
     }
 };
 
-// A sum of v·16^w: as Sum<double>, to the bit, but with an exponent that cannot run out. w holds whole numbers;
-// the base is 16 so that the exponent of exp(t) is finite for every finite t.
-struct WideSum : Placeless {
+// A sum of v·16^w, which has the bits of Sum<double> but cannot overflow. w holds integers; the base is 16 so that the
+// exponent of exp(t) is finite for every finite t.
+struct WideSum : TapIndependent {
     using T = double;
     using U = double;
     static constexpr bool two_planes = true, summed = true;
@@ -229,7 +228,7 @@ struct WideSum : Placeless {
     };
 
     template <class V>
-    static Reg<V> fresh(V v) {
+    static Reg<V> from_value(V v) {
         return {v, V{}};
     }
     template <class V>
@@ -244,14 +243,14 @@ struct WideSum : Placeless {
     }
 };
 
-// Whether an element holds the extreme of its elements too, and whether its second plane is a mere flag.
+// Whether an accumulator also has the extreme of its elements, and whether its second plane is only a flag.
 template <class C>
 constexpr bool has_top = requires(typename C::template Reg<typename C::T> r) { r.top; };
 template <class C>
 constexpr bool is_flagged = requires { C::flagged; };
 
-// Whether elements know which tap they are.
+// Whether accumulators have argmax offsets.
 template <class C>
-constexpr bool is_placed = false;
+constexpr bool tracks_offsets = false;
 template <class T, bool Largest, bool Omit>
-constexpr bool is_placed<ArgMaxReducer<T, Largest, Omit>> = true;
+constexpr bool tracks_offsets<ArgMaxReducer<T, Largest, Omit>> = true;

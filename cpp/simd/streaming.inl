@@ -1,9 +1,9 @@
-// Streaming (non-temporal) stores: a line that is not in the cache need not be read before it is written. It pays where
-// results are so many that the first of them are gone from the cache when the last are written, and where all that is
-// written of a line of the cache follows each other: whole vectors, at their place, each once. Results that were made
-// in the cache first and then written so, some rows at a time, took 0.9 to 1.2 times as long as without.
+// Streaming (non-temporal) stores, which write a cache line without reading it first. They pay if the result is so
+// large that its beginning has left the cache when its end is written, and if each line is written completely and in
+// order: aligned whole vectors, each once. Staging results in the cache and streaming them some rows at a time took 0.9
+// to 1.2 times as long as ordinary stores.
 
-// `p` is a place of whole vectors.
+// `p` is aligned to a vector.
 template <class T, class V>
 CENOTE_INLINE inline void store_streaming(T* p, V v) {
 #if defined(__AVX512F__)
@@ -22,14 +22,14 @@ CENOTE_INLINE inline void store_or_stream(T* p, V v, bool streaming) {
     store(p, v);
 }
 
-// What was stored so is seen by other threads after this.
+// Makes streaming stores visible to other threads.
 inline void fence_stores() {
 #if defined(__AVX2__)
     _mm_sfence();
 #endif
 }
 
-// Whether `p` and what lies a multiple of `step` bytes further on are places of whole vectors.
-inline bool at_vectors(const void* p, int64_t step) {
+// Whether `p` and all addresses a multiple of `step` bytes from it are vector-aligned.
+inline bool vector_aligned(const void* p, int64_t step) {
     return reinterpret_cast<uintptr_t>(p) % kVectorBytes == 0 && step % kVectorBytes == 0;
 }

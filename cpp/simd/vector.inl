@@ -1,9 +1,9 @@
 // A small vector type on compiler vector extensions.
 //
-// Every kernel is written once as a function of a lane type V, which is either a vector of T or a plain T:
-// the tail of a row runs the same code as its body, so that no lane, tail or length can mean anything else.
+// Every kernel is written once as a function of a lane type V, which is either a vector of T or a plain T. The tail of
+// a row runs the same code as its body, so the result cannot depend on the lane, the tail or the length.
 
-// For what a hot loop calls: a call for each vector would cost more than the vector.
+// For what hot loops call: a function call per vector would cost more than the work on it.
 #define CENOTE_INLINE __attribute__((always_inline))
 
 template <class T, int Bytes>
@@ -61,13 +61,13 @@ inline void store(T* p, V v) {
 template <class V, class T>
 inline V splat(T value) {
     if constexpr (IsVector<V>::value) {
-        return value - V{};  // not V{} + value, which would lose the sign of -0.0
+        return value - V{};  // V{} + value would lose the sign of -0.0
     } else {
         return value;
     }
 }
 
-// Comparisons give a mask: a vector of integers, or a bool. `m ? a : b` selects for both.
+// Comparisons return a mask, a vector of integers or a bool. `m ? a : b` selects in both cases.
 template <class M>
 inline M negate(M m) {
     if constexpr (IsVector<M>::value) {
@@ -78,7 +78,7 @@ inline M negate(M m) {
 }
 inline bool negate(bool m) { return !m; }
 
-// f(lane, i) for vectors of T from i = 0 to n, the tail in narrower vectors and single elements.
+// f(lane, i) over a row of n elements of T: full vectors, then 16-byte vectors, then single elements.
 template <class T, class F>
 inline void for_lanes(int64_t n, F f) {
     int64_t i = 0;
@@ -89,15 +89,15 @@ inline void for_lanes(int64_t n, F f) {
         for (; i + narrow <= n; i += narrow) f(Lane<T, 16>{}, i);
     }
     for (; i < n; ++i) {
-        __asm__ volatile("" : "+r"(i));  // a tail of a few elements: vectorising it would only double the code
+        __asm__ volatile("" : "+r"(i));  // keeps the compiler from vectorising the tail, which would double the code
         f(Lane<T, 0>{}, i);
     }
 }
 
-// The same for a row that is not written where it is read: the last vector ends where the row does, and does some
-// elements a second time. Single elements would take longer than the rest of a row of 110 bytes.
+// The same for a row that is not updated in place: the last vector overlaps the one before it and recomputes some
+// elements. A scalar tail would take longer than the rest of a row of 110 bytes.
 template <class T, class F>
-CENOTE_INLINE inline void for_lanes_apart(int64_t n, F f) {
+CENOTE_INLINE inline void for_lanes_overlapping(int64_t n, F f) {
     constexpr int wide = kVectorBytes / sizeof(T), narrow = 16 / sizeof(T);
     if (n >= wide) {
         int64_t i = 0;
@@ -141,17 +141,17 @@ struct Limits<double> {
     static constexpr double low = -__builtin_inf(), high = __builtin_inf(), nan = __builtin_nan("");
 };
 
-// v, of which the compiler does not know where it is from: it joins two selections to one of both masks otherwise,
-// which takes an instruction more than a maximum and one selection.
+// An optimisation barrier: returns v. Without it GCC merges two selections into one on both masks, which takes one
+// instruction more than a maximum and a selection.
 template <class V>
-CENOTE_INLINE inline V kept_apart(V v) {
+CENOTE_INLINE inline V optimisation_barrier(V v) {
 #if defined(__x86_64__)
     __asm__("" : "+x"(v));
 #endif
     return v;
 }
 
-// One NaN for all: that of x86 has its sign set, those of others have not.
+// Replaces any NaN by the same quiet one: the default NaN of x86 has its sign bit set, that of others has not.
 template <class T, class V>
 inline V quiet(V v) {
     if constexpr (Limits<T>::has_nan)
@@ -160,7 +160,7 @@ inline V quiet(V v) {
         return v;
 }
 
-// The unsigned integer as wide as T: what a vector of T can carry along in its lanes.
+// The unsigned integer of the size of T, e.g. for offsets that are kept in lanes of the same width as the values.
 template <int Bytes>
 struct UnsignedOf;
 template <>
@@ -182,27 +182,27 @@ struct UnsignedOf<8> {
 template <class T>
 using Unsigned = typename UnsignedOf<sizeof(T)>::type;
 
-// The lane type of U that goes with the lane type V of T (same number of lanes).
+// The vector of U as large as the vector V, or U itself if V is a scalar.
 template <class V, class U>
-struct Beside {
+struct Rebind {
     using type = typename VecOf<U, sizeof(V)>::type;
 };
-#define CENOTE_BESIDE(T)  \
+#define CENOTE_REBIND(T)  \
     template <class U>    \
-    struct Beside<T, U> { \
+    struct Rebind<T, U> { \
         using type = U;   \
     };
-CENOTE_BESIDE(int8_t)
-CENOTE_BESIDE(uint8_t)
-CENOTE_BESIDE(int16_t)
-CENOTE_BESIDE(uint16_t)
-CENOTE_BESIDE(int32_t)
-CENOTE_BESIDE(uint32_t)
-CENOTE_BESIDE(int64_t)
-CENOTE_BESIDE(uint64_t)
-CENOTE_BESIDE(float)
-CENOTE_BESIDE(double)
-#undef CENOTE_BESIDE
+CENOTE_REBIND(int8_t)
+CENOTE_REBIND(uint8_t)
+CENOTE_REBIND(int16_t)
+CENOTE_REBIND(uint16_t)
+CENOTE_REBIND(int32_t)
+CENOTE_REBIND(uint32_t)
+CENOTE_REBIND(int64_t)
+CENOTE_REBIND(uint64_t)
+CENOTE_REBIND(float)
+CENOTE_REBIND(double)
+#undef CENOTE_REBIND
 
 template <int... I>
 struct Seq {};
@@ -213,7 +213,7 @@ struct MakeSeq<0, I...> {
     using type = Seq<I...>;
 };
 
-// f(0) … f(count-1): without a loop if the number is known when this is compiled; Count = 0: it is not.
+// f(0) … f(count-1), unrolled if Count > 0, which is then the number of calls.
 template <class F, int... I>
 CENOTE_INLINE inline void each_of(F f, Seq<I...>) {
     (f(int64_t{I}), ...);
@@ -226,28 +226,28 @@ CENOTE_INLINE inline void each(int64_t count, F f) {
         for (int64_t i = 0; i < count; ++i) f(i);
 }
 
-// The even (Which = 0) or odd (1) elements of a and b, in an order that costs one instruction: by lanes of 16
-// bytes, those of a and those of b side by side. settle() then gives them the order that they had, once for a result
-// instead of once for each operand.
+// Deinterleave: the even (Which = 0) or odd (1) elements of a and b. One instruction, because it works within 16-byte
+// blocks: each has the elements of a, then those of b. restore_order() then undoes the permutation, once per result
+// instead of once per operand.
 template <int Which, class V, int... I>
-inline V alternate_of(V a, V b, Seq<I...>) {
+inline V deinterleave_of(V a, V b, Seq<I...>) {
     constexpr int n = sizeof...(I), lane = n * 16 / static_cast<int>(sizeof(V)), half = lane / 2;
     return __builtin_shufflevector(
         a, b, (I / lane * lane + (I % lane < half ? 2 * (I % lane) : n + 2 * (I % lane - half)) + Which)...);
 }
 template <class V, int... I>
-inline V settle_of(V v, Seq<I...>) {
+inline V restore_order_of(V v, Seq<I...>) {
     using Words = typename VecOf<uint64_t, sizeof(V)>::type;
     constexpr int half = sizeof...(I) / 2;
     return (V)__builtin_shufflevector((Words)v, (Words)v, (I < half ? 2 * I : 2 * (I - half) + 1)...);
 }
 template <int Which, class T, int Bytes, class V>
-inline V alternate(V a, V b) {
-    return alternate_of<Which>(a, b, typename MakeSeq<Bytes / static_cast<int>(sizeof(T))>::type{});
+inline V deinterleave(V a, V b) {
+    return deinterleave_of<Which>(a, b, typename MakeSeq<Bytes / static_cast<int>(sizeof(T))>::type{});
 }
 template <int Bytes, class V>
-inline V settle(V v) {
-    return settle_of(v, typename MakeSeq<Bytes / 8>::type{});
+inline V restore_order(V v) {
+    return restore_order_of(v, typename MakeSeq<Bytes / 8>::type{});
 }
 
 // a0, b0, a1, b1, … in two vectors.
@@ -258,33 +258,33 @@ inline void interleave(V a, V b, V& low, V& high, Seq<I...>) {
     high = __builtin_shufflevector(a, b, (I % 2 * n + I / 2 + n / 2)...);
 }
 
-// Lanes of 64 bits from narrow integers. What GCC makes of a conversion of vectors takes twice the instructions.
+// 64-bit lanes from narrower integers. GCC's code for a vector conversion takes twice the instructions.
 template <class V, class T>
 inline V widened(const T* p) {
 #if defined(__AVX512F__)
     if constexpr (sizeof(V) == 64 && sizeof(T) <= 4 && sizeof(T) >= 2) {
-        __m256i held;
+        __m256i half;
         if constexpr (sizeof(T) == 4)
-            held = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+            half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
         else
-            held = _mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+            half = _mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
         if constexpr (__is_same(V, typename VecOf<double, 64>::type))
-            return (V)_mm512_cvtepi32_pd(held);
+            return (V)_mm512_cvtepi32_pd(half);
         else
-            return (V)_mm512_cvtepi32_epi64(held);
+            return (V)_mm512_cvtepi32_epi64(half);
     }
 #endif
 #if defined(__AVX2__)
     if constexpr (sizeof(V) == 32 && sizeof(T) <= 4 && sizeof(T) >= 2) {
-        __m128i held;
+        __m128i half;
         if constexpr (sizeof(T) == 4)
-            held = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+            half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
         else
-            held = _mm_cvtepi16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+            half = _mm_cvtepi16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
         if constexpr (__is_same(V, typename VecOf<double, 32>::type))
-            return (V)_mm256_cvtepi32_pd(held);
+            return (V)_mm256_cvtepi32_pd(half);
         else
-            return (V)_mm256_cvtepi32_epi64(held);
+            return (V)_mm256_cvtepi32_epi64(half);
     }
 #endif
     V v;
@@ -294,10 +294,10 @@ inline V widened(const T* p) {
 
 // 0, 1, 2, …
 template <class V, int... I>
-inline V counting_of(Seq<I...>) {
+inline V iota_of(Seq<I...>) {
     return V{I...};
 }
 template <class V>
-inline V counting() {
-    return counting_of<V>(typename MakeSeq<sizeof(V) / sizeof(V{}[0])>::type{});
+inline V iota() {
+    return iota_of<V>(typename MakeSeq<sizeof(V) / sizeof(V{}[0])>::type{});
 }

@@ -338,7 +338,7 @@ void lanes_filter(const LanesFilterCall& all) {
 template <class T, int R>
 CENOTE_ONCE void planes_filter_block(const PlanesFilterCall& c, const Run* runs) {
     using V = Wide<T>;
-    using Mask = typename Beside<V, Unsigned<T>>::type;
+    using Mask = typename Rebind<V, Unsigned<T>>::type;
     constexpr int L = kLanes<T>;
     V sum[R];
     for (int r = 0; r < R; ++r) sum[r] = V{};

@@ -3,7 +3,7 @@
 // What is stored as S is computed in T: halves in float, small integers modulo 2³².
 template <class S, class T>
 inline T taken(S value) {
-    if constexpr (__is_same(S, Half) || __is_same(S, Brain))
+    if constexpr (__is_same(S, Half) || __is_same(S, BFloat16))
         return widen(value);
     else
         return static_cast<T>(value);
@@ -12,8 +12,8 @@ template <class S, class T>
 inline S given(T value) {
     if constexpr (__is_same(S, Half))
         return to_half(value);
-    else if constexpr (__is_same(S, Brain))
-        return to_brain(value);
+    else if constexpr (__is_same(S, BFloat16))
+        return to_bfloat16(value);
     else
         return static_cast<S>(value);
 }
@@ -22,7 +22,7 @@ template <class S, class T>
 inline void take_row(T* out, const char* in, int64_t n) {
     if constexpr (__is_same(S, T)) {
         __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
-    } else if constexpr (__is_same(S, Half) || __is_same(S, Brain)) {
+    } else if constexpr (__is_same(S, Half) || __is_same(S, BFloat16)) {
         load_row_of<S>(out, in, sizeof(S), n, false);
     } else {
         for (int64_t i = 0; i < n; ++i) out[i] = taken<S, T>(load<S>(reinterpret_cast<const S*>(in) + i));
@@ -32,7 +32,7 @@ template <class S, class T>
 inline void gather_row_gradient(char* out, const T* in, int64_t n) {
     if constexpr (__is_same(S, T)) {
         __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
-    } else if constexpr (__is_same(S, Half) || __is_same(S, Brain)) {
+    } else if constexpr (__is_same(S, Half) || __is_same(S, BFloat16)) {
         store_row_of<S>(out, in, n);
     } else {
         for (int64_t i = 0; i < n; ++i) store(reinterpret_cast<S*>(out) + i, given<S, T>(in[i]));
@@ -195,7 +195,7 @@ template <class T>
 void load_plane(const PlaneCall& c) {
     if constexpr (__is_same(T, float)) {
         if (c.type == DType::f16) return load_plane_of<Half, T>(c);
-        if (c.type == DType::bf16) return load_plane_of<Brain, T>(c);
+        if (c.type == DType::bf16) return load_plane_of<BFloat16, T>(c);
     }
     if constexpr (__is_same(T, uint32_t)) {
         if (size_of(c.type) == 1) return load_plane_of<uint8_t, T>(c);
@@ -204,7 +204,7 @@ void load_plane(const PlaneCall& c) {
     if constexpr (__is_same(T, double)) {  // of Fourier transforms
         if (c.type == DType::f32) return load_rows<float, T>(c);
         if (c.type == DType::f16) return load_rows<Half, T>(c);
-        if (c.type == DType::bf16) return load_rows<Brain, T>(c);
+        if (c.type == DType::bf16) return load_rows<BFloat16, T>(c);
     }
     load_plane_of<T, T>(c);
 }
@@ -213,7 +213,7 @@ template <class T>
 void store_plane(const PlaneCall& c) {
     if constexpr (__is_same(T, float)) {
         if (c.type == DType::f16) return store_plane_of<Half, T>(c);
-        if (c.type == DType::bf16) return store_plane_of<Brain, T>(c);
+        if (c.type == DType::bf16) return store_plane_of<BFloat16, T>(c);
     }
     if constexpr (__is_same(T, uint32_t)) {
         if (size_of(c.type) == 1) return store_plane_of<uint8_t, T>(c);
@@ -222,7 +222,7 @@ void store_plane(const PlaneCall& c) {
     if constexpr (__is_same(T, double)) {  // of Fourier transforms
         if (c.type == DType::f32) return store_rows<float, T>(c);
         if (c.type == DType::f16) return store_rows<Half, T>(c);
-        if (c.type == DType::bf16) return store_rows<Brain, T>(c);
+        if (c.type == DType::bf16) return store_rows<BFloat16, T>(c);
     }
     store_plane_of<T, T>(c);
 }

@@ -44,7 +44,7 @@ void sum_tall(const Line& p, Elements out, int64_t count) {
     const int64_t row = kTallRun * op.width;
     auto** rows = static_cast<char**>(p.rows);
     for (int64_t from = 0; from < p.run; from += kTallRun) {
-        const int64_t n = least(kTallRun, p.run - from), blocks = count / 8, rest = count % 8, bytes = n * op.width;
+        const int64_t n = min(kTallRun, p.run - from), blocks = count / 8, rest = count % 8, bytes = n * op.width;
         char* pending[kLevels];
         char* part = p.tall;
         int levels = 0;  // that have memory of their own
@@ -78,7 +78,7 @@ void max_tall(const Line& p, Elements out, int64_t count) {
     const RowKernels& op = *p.op;
     auto* const* rows = static_cast<char* const*>(p.rows);
     for (int64_t from = 0; from < p.run; from += kTallRun) {
-        const int64_t n = least(kTallRun, p.run - from), bytes = from * op.width;
+        const int64_t n = min(kTallRun, p.run - from), bytes = from * op.width;
         char* some[8];
         for (int64_t done = 0; done < count;) {
             int64_t k = 0;
@@ -118,8 +118,8 @@ void windows_one_by_one(const Line& p, Elements in, Elements out, int64_t from, 
 
 Margins margins(const LinePass& p) {
     const int64_t length = line_length(*p.axis, p.count), first = window_start(*p.axis, p.j0) - p.c0;
-    const int64_t before = least(most(0, -first), length), from = most(0, first);
-    const int64_t middle = most(0, least(p.elements - from, length - before));
+    const int64_t before = min(max(0, -first), length), from = max(0, first);
+    const int64_t middle = max(0, min(p.elements - from, length - before));
     return {before, from, middle, length - before - middle};
 }
 
@@ -296,7 +296,7 @@ void windows_pairwise(const Line& p, Elements in, Elements out, bool together, E
         }
         const int64_t blocks = ceil_div(k, kBlock);
         for (int64_t i = 0; i < blocks; ++i)
-            pairwise(p, p.ahead(tops, i), p.ahead(elements, i * kBlock), least(kBlock, k - i * kBlock), p.weight, 0, a,
+            pairwise(p, p.ahead(tops, i), p.ahead(elements, i * kBlock), min(kBlock, k - i * kBlock), p.weight, 0, a,
                      b);
         // Blocks of blocks: two levels are enough for 2^26 elements, and beyond that the working memory is small next
         // to x.
@@ -316,7 +316,7 @@ bool pixels_pay(const Line& p) {
 // of a line are therefore made elsewhere.
 static int64_t last_windows(const Line& p) {
     const int64_t wide = kPixelBytes / p.op->width;
-    return p.run >= wide ? 0 : least(p.whole.end - p.whole.begin, ceil_div(wide, p.run));
+    return p.run >= wide ? 0 : min(p.whole.end - p.whole.begin, ceil_div(wide, p.run));
 }
 
 int64_t pixel_room(const Line& p) {
@@ -328,7 +328,7 @@ void windows_of_pixels(const Line& p, Elements in, Elements out, Elements elemen
     const RowKernels& op = *p.op;
     const Axis& a = *p.axis;
     const int64_t count = p.whole.end - p.whole.begin, step = a.s * p.run, apart = a.d * p.run, width = op.width;
-    windows_one_by_one(p, in, out, 0, least(p.whole.begin, p.count));
+    windows_one_by_one(p, in, out, 0, min(p.whole.begin, p.count));
     if (count > 0) {
         const auto reduce = op.pixels[a.k == 2 ? 0 : a.k == 3 ? 1 : 2];
         const int64_t last = last_windows(p), others = count - last;
@@ -345,17 +345,17 @@ void windows_of_pixels(const Line& p, Elements in, Elements out, Elements elemen
             if (end.w) copy_bytes(end.w, results.w, last * p.run * width);
         }
     }
-    windows_one_by_one(p, in, out, most(p.whole.begin, p.whole.end), p.count);
+    windows_one_by_one(p, in, out, max(p.whole.begin, p.whole.end), p.count);
 }
 
 // --------------------------------------------------------------------------------------- transposes of strides
 
 Span whole_transposed(const Axis& a, int64_t j0, int64_t count) {
     const int64_t most_taps = ceil_div(a.spread_taps, a.spread_stride);
-    int64_t begin = most(j0, most_taps * a.spread_stride - 1 - a.spread_low);
-    const int64_t end = least(j0 + count, a.n * a.spread_stride - a.spread_low);
-    begin = least(begin, j0 + count);
-    return {begin - j0, most(begin, end) - j0};
+    int64_t begin = max(j0, most_taps * a.spread_stride - 1 - a.spread_low);
+    const int64_t end = min(j0 + count, a.n * a.spread_stride - a.spread_low);
+    begin = min(begin, j0 + count);
+    return {begin - j0, max(begin, end) - j0};
 }
 
 void windows_transposed(const Line& p, Elements in, Elements out, Span whole, char* buffer) {
@@ -364,7 +364,7 @@ void windows_transposed(const Line& p, Elements in, Elements out, Span whole, ch
     const int64_t stride = a.spread_stride, run = p.run, all = whole.end - whole.begin, width = op.width;
     const bool interleaved = stride == 2 && run == 1;
     const char* even = nullptr;
-    for (int64_t phase = 0; phase < least(stride, all); ++phase) {
+    for (int64_t phase = 0; phase < min(stride, all); ++phase) {
         const int64_t c = whole.begin + phase;
         const int64_t from = p.j0 + c + a.spread_low, last = from / stride;  // the last output that sees element c
         const int64_t taps = from % stride < a.spread_taps ? (a.spread_taps - 1 - from % stride) / stride + 1 : 0;

@@ -44,7 +44,7 @@ struct PassPlan {
 // loads would wait for stores to other rows whose addresses alias (13×13 over 256 lanes: 35 ms, and 8 so).
 int64_t odd_lines(int64_t run, int64_t width, int64_t bytes) {
     if (run * width < 128) return run;
-    const int64_t lines = least(run * width / 64, most(bytes / 64, 3));
+    const int64_t lines = min(run * width / 64, max(bytes / 64, 3));
     return run * width % 128 == 64 && lines == run * width / 64 ? run : (lines - (lines % 2 == 0)) * 64 / width;
 }
 
@@ -57,11 +57,11 @@ bool van_herk_pays(const Line& p) {
 
 LineBatch batch_lines(const Line& p, int64_t lines, int64_t length, const Margins& at, Arena* arena) {
     const int64_t width = p.op->width * p.run;
-    const int64_t apart = at.middle + most(at.before, at.after);  // the padding after one line is that before the next
+    const int64_t apart = at.middle + max(at.before, at.after);  // the padding after one line is that before the next
     LineBatch batch{1, apart, {nullptr, nullptr}};
     if (lines == 1 || p.axis->s > 1 || p.in_stride != p.run || p.out_stride != p.run || length * width > kShortLine)
         return batch;
-    batch.count = most(1, least(least(lines, kBatchLines), kBatchBytes / (apart * width)));
+    batch.count = max(1, min(min(lines, kBatchLines), kBatchBytes / (apart * width)));
     if (batch.count > 1)
         batch.results = take_elements(*p.op, arena, ((batch.count - 1) * apart + p.count) * p.run, true);
     return batch;
@@ -98,7 +98,7 @@ PassPlan plan_pass(const Line& p, int64_t lines, bool has_second, Arena* arena) 
     if (to_the_end ||
         (p.run == 1 && dense_in && a.d == 1 && a.k >= kPairwise && (a.starts || a.s >= a.k || p.count == 1))) {
         plan.method = Method::pairwise;
-        const int64_t half = (plan.together ? p.count * a.k : least(a.k, kBlock)) / 2 + 1;
+        const int64_t half = (plan.together ? p.count * a.k : min(a.k, kBlock)) / 2 + 1;
         plan.line = take_elements(op, arena, half, true);
         plan.sums = take_elements(op, arena, half, true);
         plan.spare = take_elements(op, arena, 3 * ceil_div(a.k, kBlock) + 1, true);
@@ -181,7 +181,7 @@ void run_line(const Line& p, const PassPlan& plan, Elements in, Elements out) {
         case Method::pixels: return windows_of_pixels(p, in, out, plan.line, plan.sums);
         case Method::log_step:
             for (int64_t i = 0; i < p.run; i += plan.chunk) {
-                const int64_t run = least(plan.chunk, p.run - i);
+                const int64_t run = min(plan.chunk, p.run - i);
                 if (plan.copied && p.run % plan.chunk && (i == 0 || run < plan.chunk)) {
                     // The last chunk is shorter: its padding lies elsewhere, and that of the next line back again.
                     fill_padding(op, plan.line, plan.at.before * run);
@@ -209,7 +209,7 @@ void run_pass(const RowKernels& op, const Axis& a, int q, int rank, const int64_
     if (count == 0 || lanes == 0) return;
 
     // Inner axes that are contiguous on both sides join the lanes; all others are looped over.
-    const LinePass pass{&a,    j0,           count,         c0,    extent[q], whole_windows(a, j0, count),
+    const LinePass pass{&a,    j0,           count,         c0,    extent[q], interior_windows(a, j0, count),
                         lanes, in.stride[q], out.stride[q], weight};
     Line p{pass, &op, nullptr, nullptr};
     int inner = rank;
@@ -241,7 +241,7 @@ void run_pass(const RowKernels& op, const Axis& a, int q, int rank, const int64_
     const int64_t taps = taps_of(a, j0) > a.k ? taps_of(a, j0) : a.k;
     const PassPlan plan = plan_pass(p, lines, in.base.w != nullptr, arena);
     // Only real elements have a row, unless padding is copied in.
-    const int64_t rows = 1 + (plan.method == Method::in_a_row ? taps : least(taps, most(extent[q], 1)));
+    const int64_t rows = 1 + (plan.method == Method::in_a_row ? taps : min(taps, max(extent[q], 1)));
     p.rows = take_bytes(arena, rows * static_cast<int64_t>(op.two_planes ? sizeof(Elements) : sizeof(char*)));
 
     if (op.summed && !op.two_planes && plan.method == Method::one_by_one && taps > kTall && p.run > 1) {
@@ -309,7 +309,8 @@ View run_passes(const RowKernels& op, const PoolSchedule& job, const PoolTile& t
         extent[q] = tile.count[q];
         if (--passes > 0 || !last) {
             View& buffer = buffers[passes % 2];
-            buffer.base = take_elements(op, arena, contiguous(job.rank, extent, tile.lanes, buffer.stride), true);
+            buffer.base =
+                take_elements(op, arena, contiguous_strides(job.rank, extent, tile.lanes, buffer.stride), true);
             out = &buffer;
         }
         extent[q] = before;

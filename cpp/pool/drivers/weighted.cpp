@@ -53,7 +53,7 @@ View sum_over(const WeightedJob& job, const WindowTile& tile, double* v, Arena* 
 void sum_windows(const WeightedJob& job, int64_t task, bool with_t, WindowTile& tile, Arena* arena) {
     const PoolSchedule& windows = job.windows;
     const PoolTile& b = tile.b = locate(windows, task);
-    tile.size = contiguous(windows.rank, b.elements, b.lanes, tile.stride);
+    tile.size = contiguous_strides(windows.rank, b.elements, b.lanes, tile.stride);
     tile.x = {windows.in, windows.x};
     tile.t = {job.t_type, job.t};
     double *terms = take_row(arena, tile.size), *sums = with_t ? take_row(arena, tile.size) : nullptr;
@@ -99,7 +99,7 @@ void add_pads(const Factors& f, const RowOfWindows& r, double* totals, double* m
     }
     // Windows inside of the array have none.
     const Span whole =
-        along && padded == real ? whole_windows(r.job.axis[last], r.b.j0[last], r.b.count[last]) : Span{};
+        along && padded == real ? interior_windows(r.job.axis[last], r.b.j0[last], r.b.count[last]) : Span{};
     for (int64_t i = 0; i < (along ? r.b.count[last] : 1); ++i) {
         if (i >= whole.begin && i < whole.end) {
             i = whole.end - 1;

@@ -199,8 +199,8 @@ class RowTaps {
         for (int64_t j = 0; j < r.b.count[last]; ++j) {
             const Span taps = real_taps(r.job.axis[last], r.b.j0[last] + j);
             if (taps.end <= taps.begin) continue;
-            along_ = {least(along_.begin, taps.begin), most(along_.end, taps.end)};
-            longest_ = most(longest_, taps.end - taps.begin);
+            along_ = {min(along_.begin, taps.begin), max(along_.end, taps.end)};
+            longest_ = max(longest_, taps.end - taps.begin);
         }
     }
 
@@ -257,8 +257,8 @@ class RowTaps {
             return;
         }
         const int64_t first = window_start(a, j0) + tap * a.d;
-        const int64_t begin = least(count, most(0, ceil_div(-first, a.s)));
-        const int64_t end = most(begin, least(count, floor_div(a.n - 1 - first, a.s) + 1));
+        const int64_t begin = min(count, max(0, ceil_div(-first, a.s)));
+        const int64_t end = max(begin, min(count, floor_div(a.n - 1 - first, a.s) + 1));
         std::fill(to, to + begin * unit, absent);
         std::fill(to + end * unit, to + r_.rows.n, absent);
         x += (first + begin * a.s) * along;

@@ -39,7 +39,7 @@ inline WindowsAlong windows_along(const PoolSchedule& job, const PoolTile& b, in
     const int64_t n = b.count[q] * unit;
     WindowsAlong along{take<int64_t>(arena, n), take<int64_t>(arena, n), take<int64_t>(arena, n), take<bool>(arena, n),
                        0};
-    const Span whole = whole_windows(a, b.j0[q], b.count[q]);
+    const Span whole = interior_windows(a, b.j0[q], b.count[q]);
     for (int64_t j = 0, i = 0; j < b.count[q]; ++j) {
         const bool cut = j < whole.begin || j >= whole.end;
         const int64_t start = window_start(a, b.j0[q] + j) * job.plane[q];

@@ -23,7 +23,7 @@ CENOTE_INLINE inline void write_bytes(uint8_t* p, W w) {
 
 template <class U>
 CENOTE_ONCE void store_offsets(uint8_t* out, const U* pending_argmax, int64_t n) {
-    for_lanes_apart<U>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+    for_lanes_overlapping<U>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using L = decltype(lane);
         write_bytes<L>(out + i, load<typename L::V>(pending_argmax + i));
     });

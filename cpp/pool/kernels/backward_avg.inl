@@ -8,15 +8,15 @@ inline void spread_row(T* out, const T* value, const Axis& a, int64_t j0, int64_
     using V = typename Lane<T, kVectorBytes>::V;
     constexpr int wide = Lane<T, kVectorBytes>::count;
     const auto one = [&](int64_t i) { out[i] = by(a.lengths[j0 + i] ? load<T>(value + a.starts[j0 + i]) : T{0}); };
-    const int64_t shift = a.spread_low + j0, begin = (shift + 1) / 2, end = least(a.n, (shift + n) / 2);
+    const int64_t shift = a.spread_low + j0, begin = (shift + 1) / 2, end = min(a.n, (shift + n) / 2);
     if (end - begin < wide) {
         for (int64_t i = 0; i < n; ++i) one(i);
         return;
     }
     for (int64_t i = 0; i < 2 * begin - shift; ++i) one(i);
-    streaming = streaming && (end - begin) % wide == 0 && at_vectors(out + 2 * begin - shift, 0);
+    streaming = streaming && (end - begin) % wide == 0 && vector_aligned(out + 2 * begin - shift, 0);
     for (int64_t i = begin; i < end; i += wide) {
-        const int64_t m = least(i, end - wide);
+        const int64_t m = min(i, end - wide);
         const V v = by(load<V>(value + m));
         V low, high;
         interleave(v, v, low, high, typename MakeSeq<wide>::type{});
@@ -36,7 +36,7 @@ void spread_average(const PoolSchedule& job, int64_t task, Arena*) {
     const int64_t y_step = job.y_stride[last];
     constexpr int64_t size = sizeof(T);
     const bool streaming =
-        job.streaming && b.lanes * size % kVectorBytes == 0 && at_vectors(job.y + b.y * size, y_step * size);
+        job.streaming && b.lanes * size % kVectorBytes == 0 && vector_aligned(job.y + b.y * size, y_step * size);
     const auto fill = [&](T* out, int64_t n) {
         for (int64_t i = 0; i < n; ++i) out[i] = none;
     };

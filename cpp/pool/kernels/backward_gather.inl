@@ -9,8 +9,8 @@ struct Seen {
 inline Seen windows_of_element(const Axis& a, int64_t element) {
     const auto strides = [&](int64_t n) { return a.s == 2 ? n >> 1 : n / a.s; };  // a division costs as much as a row
     const int64_t at = element + a.low;
-    const int64_t last = least(a.o - 1, strides(at)), first = at < a.k ? 0 : strides(at - a.k) + 1;
-    return {last, most(0, last - first + 1)};
+    const int64_t last = min(a.o - 1, strides(at)), first = at < a.k ? 0 : strides(at - a.k) + 1;
+    return {last, max(0, last - first + 1)};
 }
 
 // Where the rows of values and argmax begin that give something to a row of elements, in the windows' order.
@@ -77,7 +77,7 @@ CENOTE_INLINE inline typename L::V chosen_gradient(const typename L::Element* va
     using T = typename L::Element;
     using V = typename L::V;
     using U = Unsigned<T>;
-    using W = typename Beside<V, U>::type;
+    using W = typename Rebind<V, U>::type;
     if constexpr (L::count == 1) {  // nobody can predict a branch on it
         const U bits = load<U>(value + i) & (U{0} - static_cast<U>(winner[i] == id));
         return load<T>(&bits);
@@ -139,7 +139,7 @@ inline void gather_row_gradient_by(T* elements, const Axis& a, int64_t weight, c
         if (Pair) elements[element + next.elements] = below;
     };
     const int64_t start = Odd - a.low;  // the vector of window m begins at element 2m + start
-    const int64_t first = most(K == 3 && !Odd ? 1 : 0, (1 - start) / 2), end = least(a.o, (a.n - start) / 2);
+    const int64_t first = max(K == 3 && !Odd ? 1 : 0, (1 - start) / 2), end = min(a.o, (a.n - start) / 2);
     if (end - first < wide) {
         // Planes of 14×14 have rows of less than a vector.
         if constexpr (Bytes > 16)
@@ -150,9 +150,9 @@ inline void gather_row_gradient_by(T* elements, const Axis& a, int64_t weight, c
     }
     for (int64_t c = 0; c < 2 * first + start; ++c) one(c);
     streaming = streaming && Bytes == kVectorBytes && (end - first) % wide == 0 &&
-                at_vectors(elements + 2 * first + start, next.elements * static_cast<int64_t>(sizeof(T)));
+                vector_aligned(elements + 2 * first + start, next.elements * static_cast<int64_t>(sizeof(T)));
     for (int64_t i = first; i < end; i += wide) {
-        const int64_t m = least(i, end - wide);
+        const int64_t m = min(i, end - wide);
         const bool last = m + wide == a.o;  // there is no window after these
         const auto write = [&](T* to, V even, V odd) CENOTE_INLINE {
             V low, high;
@@ -205,7 +205,7 @@ inline void gather_elements(T* elements, const PoolSchedule& job, const Gradient
     const int last = job.rank - 1;
     const Axis& a = job.axis[last];
     const int64_t step = job.y_stride[last], weight = job.weight[last], n = job.lanes;
-    const bool streaming = job.streaming && at_vectors(elements, n * static_cast<int64_t>(sizeof(T)));
+    const bool streaming = job.streaming && vector_aligned(elements, n * static_cast<int64_t>(sizeof(T)));
     for (int64_t c = begin; c < end; ++c) {
         const Seen seen = windows_of_element(a, c);
         T* to = elements + c * n;
@@ -247,7 +247,7 @@ void gather_gradient(const PoolSchedule& job, int64_t task, Arena*) {
     const int64_t begin = slab * job.tile[0];
     int64_t extent[kMaxDims] = {}, element[kMaxDims] = {};
     for (int q = 0; q < job.rank; ++q) extent[q] = job.axis[q].n;
-    extent[0] = least(job.tile[0], job.axis[0].n - begin);
+    extent[0] = min(job.tile[0], job.axis[0].n - begin);
     // Rows of elements: those of the last axis, each with its lanes if there are any.
     const int rows = job.rank - 1;
     const Axis& a = job.axis[last];

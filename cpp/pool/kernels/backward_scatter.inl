@@ -13,7 +13,7 @@ inline void add_where(T* to, const T* value, const Unsigned<T>* winner, int64_t 
     using U = Unsigned<T>;
     for_lanes<T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        using W = typename Beside<V, U>::type;
+        using W = typename Rebind<V, U>::type;
         const V masked = load<W>(winner + i) == splat<W>(static_cast<U>(id)) ? load<V>(value + i) : splat<V>(T{0});
         store(to + i, load<V>(to + i) + masked);
     });
@@ -24,7 +24,7 @@ template <class T>
 inline void add_where_2(T* to, const T* value, const Unsigned<T>* winner, int64_t first, int64_t second, int64_t n) {
     using U = Unsigned<T>;
     using V = typename Lane<T, kVectorBytes>::V;
-    using W = typename Beside<V, U>::type;
+    using W = typename Rebind<V, U>::type;
     constexpr int wide = Lane<T, kVectorBytes>::count;
     // The largest number is that of windows without a winner: no second tap has one that nobody has.
     const U one = static_cast<U>(first), other = static_cast<U>(second < 0 ? ~U{0} - 1 : static_cast<U>(second));
@@ -80,8 +80,8 @@ inline bool locate_tap(const Scattering<T>& s, const int64_t* at, int depth, int
 inline Pair pair_at(const Axis& a, int64_t t) {
     const auto windows = [&](int64_t low,
                              int64_t high) {  // those whose elements at `low` … `high` from the first exist
-        const int64_t first = least(a.o, most(0, ceil_div(a.low - low, a.s)));
-        return Span{first, most(first, least(a.o, floor_div(a.n - 1 + a.low - high, a.s) + 1))};
+        const int64_t first = min(a.o, max(0, ceil_div(a.low - low, a.s)));
+        return Span{first, max(first, min(a.o, floor_div(a.n - 1 + a.low - high, a.s) + 1))};
     };
     const int64_t at = t * a.d;
     return {windows(at, at), t + 1 < a.k ? windows(at + 1, at + 1) : Span{0, 0}, windows(at, at + 1)};
@@ -135,7 +135,7 @@ template <class T, class O>
 void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
     const int64_t slab = task % job.tiles[0];
     task /= job.tiles[0];
-    const int64_t begin = slab * job.tile[0], end = least(begin + job.tile[0], job.axis[0].n);
+    const int64_t begin = slab * job.tile[0], end = min(begin + job.tile[0], job.axis[0].n);
     Scattering<T> s{job, const_cast<char*>(job.x), 0, begin, end, nullptr, nullptr, 0, nullptr};
     for (int i = job.outer - 1; i >= 0; --i) {
         s.x += task % job.outer_size[i] * job.outer_x[i];
@@ -191,7 +191,7 @@ void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
     const Axis& outermost = job.axis[0];
     int64_t zeroed = s.begin;
     const auto zero_to = [&](int64_t element) {
-        element = least(element, s.end);
+        element = min(element, s.end);
         if (!job.direct || element <= zeroed) return;
         __builtin_memset(s.x + zeroed * job.x_stride[0], 0, static_cast<size_t>((element - zeroed) * job.x_stride[0]));
         zeroed = element;
@@ -201,8 +201,8 @@ void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
     int64_t windows[kMaxDims], at[kMaxDims];
     Span rows{0, outermost.o};
     if (depth > 0 && !outermost.starts && job.tiles[0] > 1) {  // those that see an element of this slab
-        rows.begin = most(0, ceil_div(s.begin + outermost.low - (outermost.k - 1) * outermost.d, outermost.s));
-        rows.end = least(outermost.o, floor_div(s.end - 1 + outermost.low, outermost.s) + 1);
+        rows.begin = max(0, ceil_div(s.begin + outermost.low - (outermost.k - 1) * outermost.d, outermost.s));
+        rows.end = min(outermost.o, floor_div(s.end - 1 + outermost.low, outermost.s) + 1);
     }
     for (int q = 0; q < depth; ++q) windows[q] = job.axis[q].o;
     if (depth > 0) windows[0] = rows.end - rows.begin;

@@ -15,7 +15,7 @@ struct StripRows {
     StripRows(const PoolSchedule& of, const PoolTile& b, Arena* arena) : job(&of), lanes(b.lanes) {
         const Axis& a = of.axis[1];
         const int64_t begin = window_start(a, b.j0[1]), elements = line_length(a, b.count[1]);
-        const int64_t real = least(most(begin, 0), begin + elements), end = most(real, least(begin + elements, a.n));
+        const int64_t real = min(max(begin, 0), begin + elements), end = max(real, min(begin + elements, a.n));
         first = window_start(of.axis[0], b.j0[0]);
         n = elements * lanes;
         before = (real - begin) * lanes;
@@ -132,9 +132,9 @@ CENOTE_ONCE void descend(const Descent<typename C::T>& given, Source<C> from, co
     Source<C> part[N];
     for (int t = 0; t < N; ++t) part[t] = ahead<C>(from, parts.first[t] * parts.apart);
     // The last vector may join a row to itself, which changes nothing.
-    for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) {
+    for_lanes_overlapping<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        const auto at = [&](int t) { return load_element<C, V>(part[t], i); };
+        const auto at = [&](int t) { return load_accumulator<C, V>(part[t], i); };
         auto row = at(0);
         if constexpr (N == 2) row = C::combine(row, at(1));
         if constexpr (N >= 3) row = C::combine(C::combine(row, at(1)), at(2));
@@ -142,9 +142,9 @@ CENOTE_ONCE void descend(const Descent<typename C::T>& given, Source<C> from, co
         __builtin_prefetch(down.later_elements + i * sizeof(typename C::T));
         __builtin_prefetch(down.later_out + i * sizeof(typename C::T), 1);
         store(down.held + i, row.v);
-        const auto all = C::combine(C::fresh(load<V>(down.before + i)), row);
+        const auto all = C::combine(C::from_value(load<V>(down.before + i)), row);
         store(down.joined + i, all.v);
-        store(down.out + i, C::combine(C::fresh(load<V>(down.end + i)), all).v);
+        store(down.out + i, C::combine(C::from_value(load<V>(down.end + i)), all).v);
     });
 }
 
@@ -158,11 +158,11 @@ CENOTE_ONCE void sweep_back(typename C::T* block, int64_t pitch, int64_t k, int6
     for (int64_t i = 0; i < n; i += together * L::count) {  // a row has room for so many
         RegOf<C, V> all[together];
         T* at = block + (k - 1) * pitch + i;
-        each<together>(0, [&](int64_t v) CENOTE_INLINE { all[v] = C::fresh(load<V>(at + v * L::count)); });
+        each<together>(0, [&](int64_t v) CENOTE_INLINE { all[v] = C::from_value(load<V>(at + v * L::count)); });
         for (int64_t t = k - 2; t > 0; --t) {
             at -= pitch;
             each<together>(0, [&](int64_t v) CENOTE_INLINE {
-                all[v] = C::combine(C::fresh(load<V>(at + v * L::count)), all[v]);
+                all[v] = C::combine(C::from_value(load<V>(at + v * L::count)), all[v]);
                 store(at + v * L::count, all[v].v);
             });
         }

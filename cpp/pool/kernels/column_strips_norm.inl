@@ -13,7 +13,7 @@ struct WildRows {
 
     // The window that ends at row r of the walk and those that begin until there.
     void add(int64_t r, int64_t k, int64_t windows) {
-        const Span seen{most(0, r - k + 1), least(windows, r + 1)};
+        const Span seen{max(0, r - k + 1), min(windows, r + 1)};
         if (count > 0 && (seen.begin <= rows[count - 1].end || count == kMost))
             rows[count - 1].end = seen.end;
         else
@@ -34,7 +34,7 @@ inline PoolSchedule rows_of(const PoolSchedule& job, const PoolTile& b, Span row
     for (int q = 0; q < 2; ++q) {
         part.axis[q].low -= first[q];
         part.axis[q].o = count[q];
-        part.tile[q] = least(count[q], q == 0 ? tall : most(1, wide / b.lanes));
+        part.tile[q] = min(count[q], q == 0 ? tall : max(1, wide / b.lanes));
         part.tasks *= part.tiles[q] = ceil_div(count[q], part.tile[q]);
     }
     return part;
@@ -49,11 +49,11 @@ CENOTE_ONCE bool raise_exponents(const Norm& given, const float* x, float* terms
     RegOf<C, float> alone = C::template empty<float>();
     BitsOf<typename L::V> bad{};
     uint32_t bad_alone = 0;
-    for_lanes_apart<float>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+    for_lanes_overlapping<float>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using V = typename decltype(lane)::V;
         const V v = load<V>(x + i);
         const BitsOf<V> mark = wild_exponent(v, norm.most);
-        store(terms + i, mark == 0u ? power_single(v, norm.base) : splat<V>(1.0f));
+        store(terms + i, mark == 0u ? exp2_fp32(v, norm.base) : splat<V>(1.0f));
         if constexpr (sizeof(V) == kVectorBytes) {
             all = C::combine(all, {v});
             bad |= mark;
@@ -145,9 +145,9 @@ void norms_down_strip(const PoolSchedule& job, int64_t task, Arena* arena) {
         return all_beyond;
     };
     int64_t done = b.count[0];
-    for (int64_t r = 0; r < least(kStepRows, all); ++r) raise(r);
+    for (int64_t r = 0; r < min(kStepRows, all); ++r) raise(r);
     for (int64_t from = 0; from < all && done == b.count[0]; from += kStepRows) {
-        const int64_t count = least(kStepRows, all - from);
+        const int64_t count = min(kStepRows, all - from);
         sums.next(given, terms, count);
         for (int64_t r = 0; r < count; ++r) {
             if (const int64_t j = from + r - k + 1; j >= 0) {

@@ -27,10 +27,10 @@ CENOTE_INLINE inline void double_up(Reg sum, Reg* right, Reg& whole, Reg& low) {
         if constexpr ((Low & M) != 0) {
             constexpr int before = Low & ~(2 * M - 1);
             Reg part = sum;
-            if constexpr (before > 0) part = C::fresh(shifted<before>(sum.v, right->v, All{}));
+            if constexpr (before > 0) part = C::from_value(shifted<before>(sum.v, right->v, All{}));
             low = (Low & (M - 1)) ? C::combine(part, low) : part;
         }
-        const Reg twice = C::combine(sum, C::fresh(shifted<M>(sum.v, right->v, All{})));
+        const Reg twice = C::combine(sum, C::from_value(shifted<M>(sum.v, right->v, All{})));
         *right = sum;
         double_up<C, 2 * M, Low>(twice, right + 1, whole, low);
     }
@@ -43,12 +43,12 @@ CENOTE_ONCE void sum_vectors(const typename C::T* elements, typename C::T* sums,
     using V = typename Lane<typename C::T, kVectorBytes>::V;
     constexpr int wide = Lane<typename C::T, kVectorBytes>::count;
     RegOf<C, V> right[8], whole, low;
-    const auto last = C::fresh(load<V>(elements + vectors * wide));
+    const auto last = C::from_value(load<V>(elements + vectors * wide));
     each<8>(0, [&](int64_t l) CENOTE_INLINE { right[l] = last; });  // no sum that is wanted reaches so far
     double_up<C, 1, Low>(last, right, whole, low);
     for (int64_t v = vectors - 1; v >= 0; --v) {
         __builtin_prefetch(later + v * kVectorBytes, 0, 2);
-        double_up<C, 1, Low>(C::fresh(load<V>(elements + v * wide)), right, whole, low);
+        double_up<C, 1, Low>(C::from_value(load<V>(elements + v * wide)), right, whole, low);
         store(sums + v * wide, whole.v);
         if constexpr (Low > 0) store(lows + v * wide, low.v);
     }
@@ -102,7 +102,7 @@ struct SumAlongRow {
         Reg all[N];
         Part part = parts[0];
         const auto at = [&](int64_t t, int64_t v) CENOTE_INLINE {
-            return C::fresh(load<typename L::V>(part.from + i + t * part.step + v * L::count));
+            return C::from_value(load<typename L::V>(part.from + i + t * part.step + v * L::count));
         };
         const auto two = [&](int64_t t, int64_t v) CENOTE_INLINE { return C::combine(at(t, v), at(t + 1, v)); };
         const auto join = [&](auto f) CENOTE_INLINE { each<N>(0, [&](int64_t v) CENOTE_INLINE { all[v] = f(v); }); };
@@ -168,9 +168,9 @@ struct SumAlongRow {
 
     CENOTE_ONCE static void fourfold(T* out, const T* from, int64_t step, int64_t n, const Later& later) {
         const char* elements = later.elements;
-        for_lanes_apart<T>(n, [&](auto lane, int64_t i) {
+        for_lanes_overlapping<T>(n, [&](auto lane, int64_t i) {
             using V = typename decltype(lane)::V;
-            const auto at = [&](int64_t t) { return C::fresh(load<V>(from + i + t * step)); };
+            const auto at = [&](int64_t t) { return C::from_value(load<V>(from + i + t * step)); };
             __builtin_prefetch(elements + i * static_cast<int64_t>(sizeof(T)));
             store(out + i, C::combine(C::combine(at(0), at(1)), C::combine(at(2), at(3))).v);
         });

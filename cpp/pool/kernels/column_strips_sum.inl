@@ -47,7 +47,7 @@ struct SumColumns {
         using Reg = RegOf<C, V>;
         constexpr int64_t wide = Lane<T, kVectorBytes>::count;
         const int top = levels - 1, lowest = __builtin_ctzll(static_cast<uint64_t>(k));
-        const auto read = [](const T* from) CENOTE_INLINE { return C::fresh(load<V>(from)); };
+        const auto read = [](const T* from) CENOTE_INLINE { return C::from_value(load<V>(from)); };
         const auto each_row = [](auto f) CENOTE_INLINE { each<kTogether>(0, f); };
         Reg one[kTogether], two[kTogether], part[kTogether], all[kTogether];
         const Reg before[] = {read(rings + wide), read(rings + 2 * wide)};  // P₂
@@ -103,7 +103,7 @@ struct SumColumns {
         Place* place = places;
         for (int64_t r = 0; r < rows; r += kTogether, row += kTogether)
             for (int l = 2; l < levels; ++l, ++place) {
-                const int64_t back = k & ((int64_t{1} << l) - 1), m = most(size[l], 1);
+                const int64_t back = k & ((int64_t{1} << l) - 1), m = max(size[l], 1);
                 for (int64_t i = 0; i < kTogether; ++i) {
                     place->oldest[i] = (start[l] + (row + i) % m) * wide;
                     place->from[i] = (start[l] + (row + i + m - back % m) % m) * wide;
@@ -186,9 +186,9 @@ void sum_strip(const PoolSchedule& job, int64_t task, Arena* arena) {
         given[r % kStepRows] = rows.give(r, to, T{0});
     };
     for (int64_t r = 0; r < kStepRows; ++r) given[r] = elements + r * walk.pitch;
-    for (int64_t r = 0; r < least(kStepRows, all); ++r) give(r);
+    for (int64_t r = 0; r < min(kStepRows, all); ++r) give(r);
     for (int64_t from = 0; from < all; from += kStepRows) {
-        const int64_t count = least(kStepRows, all - from);
+        const int64_t count = min(kStepRows, all - from);
         walk.next(given, elements, count);
         for (int64_t r = 0; r < count; ++r) {
             T* totals = elements + r * walk.pitch;

@@ -3,7 +3,7 @@
 // A number that was read from memory of its kind: nothing is to be rounded, but a NaN is made quiet as elsewhere.
 template <class R, class L>
 CENOTE_INLINE inline void write(char* p, typename L::V v, bool streaming = false) {
-    if constexpr (__is_same(R, Brain)) {
+    if constexpr (__is_same(R, BFloat16)) {
         using W = BitsOf<typename L::V>;
         const W bits = to_bits(v) >> 16 | (v == v ? splat<W>(0u) : splat<W>(0x40u));
         if constexpr (L::count == 1)
@@ -63,7 +63,7 @@ void argmax_direct(const PoolSchedule& job, int64_t task, Arena* arena) {
     for (int q = 0; q < job.rank; ++q) weights.of[q] = flat ? job.axis[q].d * job.plane[q] : job.weight[q];
     const int64_t n = line_of(job, b, weights).n, step = rows_are_lanes(job) ? 0 : job.axis[last].s * job.plane[last];
     const int64_t row_step = depth ? job.axis[depth - 1].s * job.plane[depth - 1] : 0;
-    ArgmaxStore<U> pending_argmax{flat ? take<U>(arena, most(kArgmaxRows, n)) : nullptr, flat && indices_stream(job),
+    ArgmaxStore<U> pending_argmax{flat ? take<U>(arena, max(kArgmaxRows, n)) : nullptr, flat && indices_stream(job),
                                   nullptr, 0, 0};
     as_they_lie<C>(job, [&]<class A>(A) {
         const Line line = with_ends<C, S, A>(line_of(job, b, weights));
@@ -71,7 +71,7 @@ void argmax_direct(const PoolSchedule& job, int64_t task, Arena* arena) {
         // Indices that go by streaming stores are twice as many already: with the values too, 3.5 ms become 4.
         const bool streaming = !flat && results_stream(job, b, line, Lane<typename C::T, kVectorBytes>::count, size);
         for_window_rows(
-            job, b, weights, flat ? most(kArgmaxRows / n, 1) : rows_together(line),
+            job, b, weights, flat ? max(kArgmaxRows / n, 1) : rows_together(line),
             [&](const int64_t* j, const char* first, const DirectWindow& window, int64_t y) {
                 char* out = job.y + y * size;
                 O* argmax = static_cast<O*>(job.argmax) + y;
@@ -96,7 +96,7 @@ void argmax_direct(const PoolSchedule& job, int64_t task, Arena* arena) {
                             if constexpr (L::count == 1) {
                                 *here = none ? static_cast<U>(~U{0}) : static_cast<U>(joined.w + own);
                             } else {
-                                store(here, W(joined.w + (counting<W>() * static_cast<U>(step) + own)));
+                                store(here, W(joined.w + (iota<W>() * static_cast<U>(step) + own)));
                                 if (pending_argmax.lines) pending_argmax.flush_some(r * n);
                             }
                         }

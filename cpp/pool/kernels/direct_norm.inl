@@ -3,7 +3,7 @@
 
 // A sum of squares or cubes; w: some element is not moderate.
 template <int Power>
-struct PowerSum : Placeless {
+struct PowerSum : TapIndependent {
     using T = float;
     using U = uint32_t;
     static constexpr bool two_planes = true, summed = true, flagged = true;
@@ -11,10 +11,10 @@ struct PowerSum : Placeless {
     template <class V>
     struct Reg {
         V v;
-        typename Beside<V, U>::type w;
+        typename Rebind<V, U>::type w;
     };
     template <class V>
-    static Reg<V> fresh(V element) {
+    static Reg<V> from_value(V element) {
         return {powered(to_float<V>(to_bits(element) & 0x7fffffffu), Power), wild_power(element)};
     }
     template <class V>
@@ -23,14 +23,14 @@ struct PowerSum : Placeless {
     }
     template <class V>
     static Reg<V> empty() {
-        return {splat<V>(0.0f), splat<typename Beside<V, U>::type>(0u)};
+        return {splat<V>(0.0f), splat<typename Rebind<V, U>::type>(0u)};
     }
 };
 
 // The same with the largest element: of a smooth maximum with β = 1 (Power = 0), or of cubes, whose root need not stay
 // above it.
 template <int Power>
-struct ToppedSum : Placeless {
+struct ToppedSum : TapIndependent {
     using T = float;
     using U = uint32_t;
     static constexpr bool two_planes = true, summed = true, flagged = true, exponential = Power == 0;
@@ -38,17 +38,17 @@ struct ToppedSum : Placeless {
     template <class V>
     struct Reg {
         V v, top;
-        typename Beside<V, U>::type w;
+        typename Rebind<V, U>::type w;
     };
 
     template <class V>
-    static Reg<V> fresh(V element) {
+    static Reg<V> from_value(V element) {
         if constexpr (Power == 0) {
             constexpr float most = static_cast<float>(kSingleExponent);
-            return {power_single(element, static_cast<float>(kLog2E)), element,
+            return {exp2_fp32(element, static_cast<float>(kLog2E)), element,
                     wild_exponent(element, __builtin_bit_cast(int32_t, most))};
         } else {
-            const auto power = PowerSum<Power>::fresh(element);
+            const auto power = PowerSum<Power>::from_value(element);
             return {power.v, to_float<V>(to_bits(element) & 0x7fffffffu), power.w};
         }
     }
@@ -58,7 +58,7 @@ struct ToppedSum : Placeless {
     }
     template <class V>
     static Reg<V> empty() {
-        return {splat<V>(0.0f), splat<V>(-__builtin_inff()), splat<typename Beside<V, U>::type>(0u)};
+        return {splat<V>(0.0f), splat<V>(-__builtin_inff()), splat<typename Rebind<V, U>::type>(0u)};
     }
 };
 
@@ -70,7 +70,7 @@ CENOTE_INLINE inline void in_whole_vectors(int64_t n, F f) {
         for (int64_t i = 0; i < n; ++i) f(Lane<float, 0>{}, i);
         return;
     }
-    for (int64_t i = 0; i < n; i += L::count) f(L{}, least(i, n - L::count));
+    for (int64_t i = 0; i < n; i += L::count) f(L{}, min(i, n - L::count));
 }
 
 // Rows of totals to results.
@@ -97,7 +97,7 @@ void norm_direct(const PoolSchedule& job, int64_t task, Arena* arena) {
     Wide wild{};
     // A logarithm or a cube root is a long chain: in a loop of its own, for some rows at a time, more of them are under
     // way at once.
-    const int64_t n = line.n, most_rows = has_top<C> ? most(kFinished / n, 1) : rows_together(line);
+    const int64_t n = line.n, most_rows = has_top<C> ? max(kFinished / n, 1) : rows_together(line);
     float* totals = has_top<C> ? take<float>(arena, most_rows * n) : nullptr;
     float* tops = has_top<C> ? take<float>(arena, most_rows * n) : nullptr;
     uint32_t wild_elsewhere = 0;
@@ -113,7 +113,7 @@ void norm_direct(const PoolSchedule& job, int64_t task, Arena* arena) {
                                                 store(totals + r * n + i, joined.v);
                                                 store(tops + r * n + i, joined.top);
                                             } else {
-                                                store(out + i + r * window.y_step, square_root(joined.v));
+                                                store(out + i + r * window.y_step, sqrt_fp32(joined.v));
                                             }
                                             if constexpr (L::count > 1)
                                                 wild |= joined.w;

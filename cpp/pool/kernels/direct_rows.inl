@@ -22,7 +22,7 @@ CENOTE_ONCE void visit_window_rows(const PoolSchedule& job, const PoolTile& b, c
     if (depth == 0) return row(context, j, b.x, whole, b.y);
     const Axis& a = job.axis[inner];
     const int64_t x_step = a.s * job.x_stride[inner], y_step = job.y_stride[inner];
-    const Span sound = whole_windows(a, b.j0[inner], b.count[inner]);
+    const Span sound = interior_windows(a, b.j0[inner], b.count[inner]);
     for_rows(inner, b.count, [&](const int64_t* at) {
         const char* x = b.x + window_start(a, b.j0[inner]) * job.x_stride[inner];
         int64_t y = b.y;
@@ -38,7 +38,7 @@ CENOTE_ONCE void visit_window_rows(const PoolSchedule& job, const PoolTile& b, c
             j[inner] = b.j0[inner] + i;
             int64_t rows = 1;
             if (!cut && i >= sound.begin && i < sound.end) {
-                whole.rows = rows = least(most_rows, sound.end - i);
+                whole.rows = rows = min(most_rows, sound.end - i);
                 whole.x_step = x_step;
                 whole.y_step = y_step;
                 row(context, j, x, whole, y);

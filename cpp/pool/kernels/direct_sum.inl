@@ -29,7 +29,7 @@ struct Divisions {
 // S is the dtype of the elements, C::T that of the sums, R that of the results, which are written as S if it is a half.
 template <class C, class S, class R>
 void sum_direct(const PoolSchedule& job, int64_t task, Arena*) {
-    constexpr bool narrow = __is_same(S, Half) || __is_same(S, Brain);
+    constexpr bool narrow = __is_same(S, Half) || __is_same(S, BFloat16);
     constexpr int64_t size = narrow ? 2 : sizeof(R);
     const PoolTile b = locate(job, task);
     const int last = job.rank - 1;

@@ -23,5 +23,5 @@ inline void as_they_lie(const PoolSchedule& job, F rows) {
 inline bool results_stream(const PoolSchedule& job, const PoolTile& b, const Line& line, int64_t lanes, int64_t size) {
     if (!job.streaming || line.whole.begin > 0 || line.whole.end < line.n || line.n % lanes) return false;
     const int depth = row_depth(job);
-    return at_vectors(job.y + b.y * size, (depth ? job.y_stride[depth - 1] : 0) * size);
+    return vector_aligned(job.y + b.y * size, (depth ? job.y_stride[depth - 1] : 0) * size);
 }

@@ -66,11 +66,11 @@ CENOTE_INLINE inline auto narrowed(Totals<S> a, Totals<S> b) {
     using V = typename VecOf<S, kVectorBytes>::type;
 #if defined(__AVX2__)
     if constexpr (sizeof(S) == 1)
-        return settle<kVectorBytes>((V)_mm256_packus_epi16((__m256i)a, (__m256i)b));
+        return restore_order<kVectorBytes>((V)_mm256_packus_epi16((__m256i)a, (__m256i)b));
     else
-        return settle<kVectorBytes>((V)_mm256_packus_epi32((__m256i)a, (__m256i)b));
+        return restore_order<kVectorBytes>((V)_mm256_packus_epi32((__m256i)a, (__m256i)b));
 #else
-    return settle<kVectorBytes>(alternate<0, S, kVectorBytes>((V)a, (V)b));
+    return restore_order<kVectorBytes>(deinterleave<0, S, kVectorBytes>((V)a, (V)b));
 #endif
 }
 
@@ -123,8 +123,8 @@ CENOTE_INLINE inline Totals<S> row_totals(const char* const* rows, int64_t count
         const auto a = row_totals<S, K / 2, Rows>(rows, count, by, flip);
         const auto b = row_totals<S, K / 2, Rows>(rows, count, by + K * kVectorBytes / 4, flip);
         using T = Total<S>;
-        return settle<kVectorBytes>(
-            Totals<S>(alternate<0, T, kVectorBytes>(a, b) + alternate<1, T, kVectorBytes>(a, b)));
+        return restore_order<kVectorBytes>(
+            Totals<S>(deinterleave<0, T, kVectorBytes>(a, b) + deinterleave<1, T, kVectorBytes>(a, b)));
     } else {
         const auto one = [&](int64_t r) CENOTE_INLINE {
             if constexpr (K == 2) {
@@ -177,7 +177,7 @@ CENOTE_ONCE void row_of_averages(const char* const* listed, int64_t count, const
     each<Rows>(0, [&](int64_t r) CENOTE_INLINE { known[r] = listed[r]; });
     const char* const* rows = Rows ? known : listed;
     for (int64_t i = 0; i < n; i += wide) {
-        const int64_t k = least(i, n - wide);  // the last ones, some of them a second time
+        const int64_t k = min(i, n - wide);  // the last ones, some of them a second time
         const int64_t by = k * K * static_cast<int64_t>(sizeof(S));
         each<Rows>(0, [&](int64_t r) CENOTE_INLINE { __builtin_prefetch(rows[r] + by + later); });
         some_averages<S, R, K, Rows>(rows, count, by, rounding, out + k * static_cast<int64_t>(sizeof(R)), streaming);
@@ -312,7 +312,7 @@ void uint_direct(const PoolSchedule& job, int64_t task, Arena*) {
     const int depth = lanes ? job.rank : last;
     const Axis& a = job.axis[last];
     const int64_t j0 = b.j0[last], n = lanes ? b.lanes : b.count[last], k = lanes ? 1 : a.k;
-    const Span whole = lanes ? Span{0, n} : whole_windows(a, j0, n);
+    const Span whole = lanes ? Span{0, n} : interior_windows(a, j0, n);
     const int64_t many = whole.end - whole.begin;
     const auto counted = [&](int q, int64_t j) {
         const Span taps = job.include_pad ? padded_taps(job.axis[q], j) : real_taps(job.axis[q], j);
@@ -344,7 +344,7 @@ void uint_direct(const PoolSchedule& job, int64_t task, Arena*) {
                 for (int64_t e = 0; e < window.count; ++e) rows[e] = x + window.at[e];
                 char* to = out + whole.begin * unit * written;
                 if (unit == 1 && many >= wide) {
-                    const bool streaming = job.streaming && many % wide == 0 && at_vectors(to, 0);
+                    const bool streaming = job.streaming && many % wide == 0 && vector_aligned(to, 0);
                     kernel(rows, window.count, rounding, to, many, later, streaming);
                     done = many;
                 } else if (unit > 1 && two_by_two) {

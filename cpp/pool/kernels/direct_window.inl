@@ -75,7 +75,7 @@ struct Rows {
 
 template <class C, class S, class L, class N>
 CENOTE_INLINE inline RegOf<C, typename L::V> window_element(const Rows<N>& rows, int64_t i, int64_t by) {
-    return C::tap(C::fresh(flipped<C>(read<S, L>(rows.at(i) + by), rows.key)), rows.tap(i));
+    return C::tap(C::from_value(flipped<C>(read<S, L>(rows.at(i) + by), rows.key)), rows.tap(i));
 }
 
 // The elements of a window but for those along the row, `by` bytes further on, joined.
@@ -128,12 +128,12 @@ template <int Which, class C, class L>
 CENOTE_INLINE inline RegOf<C, typename L::V> alternate_elements(RegOf<C, typename L::V> a, RegOf<C, typename L::V> b) {
     constexpr int bytes = sizeof(typename L::V);
     auto out = a;
-    out.v = alternate<Which, typename C::T, bytes>(a.v, b.v);
+    out.v = deinterleave<Which, typename C::T, bytes>(a.v, b.v);
     if constexpr (is_flagged<C>)  // which of them does not matter
         out.w = a.w | b.w;
     else if constexpr (C::two_planes)
-        out.w = alternate<Which, typename C::U, bytes>(a.w, b.w);
-    if constexpr (has_top<C>) out.top = alternate<Which, typename C::T, bytes>(a.top, b.top);
+        out.w = deinterleave<Which, typename C::U, bytes>(a.w, b.w);
+    if constexpr (has_top<C>) out.top = deinterleave<Which, typename C::T, bytes>(a.top, b.top);
     return out;
 }
 
@@ -149,7 +149,7 @@ struct Line {
 inline Line line_of(const PoolSchedule& job, const PoolTile& b, const Weights& weights) {
     const int last = job.rank - 1;
     if (rows_are_lanes(job)) return {&job.axis[last], 0, b.lanes, {0, b.lanes}, 0};
-    return {&job.axis[last], b.j0[last], b.count[last], whole_windows(job.axis[last], b.j0[last], b.count[last]),
+    return {&job.axis[last], b.j0[last], b.count[last], interior_windows(job.axis[last], b.j0[last], b.count[last]),
             weights.of[last]};
 }
 
@@ -200,7 +200,7 @@ template <class C, class S, class A, class L, End E = End::none, class N>
 CENOTE_INLINE inline RegOf<C, typename L::V> side_by_side(const Rows<N>& rows, const Line& line, int64_t by) {
     constexpr int64_t size = sizeof(S), next = L::count * size;
     constexpr int bytes = sizeof(typename L::V);
-    constexpr bool told_apart = __is_same(S, Brain) || A::stride == 1;
+    constexpr bool told_apart = __is_same(S, BFloat16) || A::stride == 1;
     const int64_t d = A::dilated || A::stride == 1 ? line.axis->d : 1;
     const auto row = [&](auto part) CENOTE_INLINE {
         if constexpr (A::stride == 1) {
@@ -219,13 +219,13 @@ CENOTE_INLINE inline RegOf<C, typename L::V> side_by_side(const Rows<N>& rows, c
             const auto odd = [&](int64_t t) CENOTE_INLINE {
                 const int64_t from = by + (t * d - 1) * size;
                 if constexpr (told_apart)
-                    return C::tap(part(OddBrain{}, from), t * line.weight);
+                    return C::tap(part(OddBFloat16{}, from), t * line.weight);
                 else
                     return C::tap(alternate_elements<1, C, L>(part(S{}, from), behind(from + next)), t * line.weight);
             };
             RegOf<C, typename L::V> all;
             if constexpr (told_apart) {
-                all = C::combine(part(EvenBrain{}, by), odd(1));
+                all = C::combine(part(EvenBFloat16{}, by), odd(1));
             } else {
                 auto a = part(S{}, E == End::front ? by + size : by);
                 if constexpr (E ==
@@ -261,9 +261,9 @@ CENOTE_INLINE inline RegOf<C, typename L::V> side_by_side(const Rows<N>& rows, c
         });
     }
     if constexpr (!told_apart) {
-        all.v = settle<bytes>(all.v);
-        if constexpr (C::two_planes && !is_flagged<C>) all.w = settle<bytes>(all.w);
-        if constexpr (has_top<C>) all.top = settle<bytes>(all.top);
+        all.v = restore_order<bytes>(all.v);
+        if constexpr (C::two_planes && !is_flagged<C>) all.w = restore_order<bytes>(all.w);
+        if constexpr (has_top<C>) all.top = restore_order<bytes>(all.top);
     }
     return all;
 }
@@ -325,10 +325,10 @@ CENOTE_INLINE inline void row_of_shape(const Line& line, const char* first, cons
                 some(Ends<End::front>{}, 0);
                 inner.begin = L::count;
             }
-            if (line.back) inner.end = most(inner.begin, whole.end - L::count);
+            if (line.back) inner.end = max(inner.begin, whole.end - L::count);
         }
         for (int64_t i = inner.begin; i < inner.end; i += L::count)
-            some(Ends<End::none>{}, least(i, whole.end - L::count));  // the last ones, some of them a second time
+            some(Ends<End::none>{}, min(i, whole.end - L::count));  // the last ones, some of them a second time
         if constexpr (mends_ends<C, S, A>)
             if (line.back) some(Ends<End::back>{}, whole.end - L::count);
     }
@@ -353,7 +353,7 @@ inline void direct_row(const Line& line, const char* first, const DirectWindow& 
     const int64_t whole = line.whole.end - line.whole.begin;
     if (whole < Lane<typename C::T, kVectorBytes>::count) {
         // Planes of 14×14 have rows of less than a vector; without argmax many of them go together (tiling.cpp).
-        if constexpr (kVectorBytes > 16 && k > 0 && A::stride == 2 && is_placed<C> && sizeof(typename C::T) == 4)
+        if constexpr (kVectorBytes > 16 && k > 0 && A::stride == 2 && tracks_offsets<C> && sizeof(typename C::T) == 4)
             if (whole >= Lane<typename C::T, 16>::count) {
                 row_of_shape<C, S, A, AnyShape, 16>(line, first, window, done);
                 alone(0, line.whole.begin);

@@ -4,7 +4,7 @@
 template <class R, class S, class L, class F>
 CENOTE_INLINE inline void write_total(char* p, typename L::V v, F finish, bool streaming = false) {
     using T = typename L::Element;
-    if constexpr (__is_same(S, Half) || __is_same(S, Brain)) {
+    if constexpr (__is_same(S, Half) || __is_same(S, BFloat16)) {
         write_half<S, L>(p, finish(v));
     } else if constexpr (__is_same(T, R)) {
         store_or_stream(reinterpret_cast<R*>(p), finish(v), streaming);

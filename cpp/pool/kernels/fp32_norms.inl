@@ -13,7 +13,7 @@ inline bool single_terms(const Norm& given, const float* x, float* terms, float*
         using V = typename decltype(lane)::V;
         const V v = load<V>(x + i), one = splat<V>(1.0f), zero = splat<V>(0.0f);
         const BitsOf<V> mark = norm.logarithm ? wild_exponent(v, norm.most) : wild_power(v);
-        const V term = norm.logarithm ? power_single(v, norm.base) : powered(v, norm.power);
+        const V term = norm.logarithm ? exp2_fp32(v, norm.base) : powered(v, norm.power);
         store(terms + i, mark == 0u ? term : one);
         if (wild) store(wild + i, mark == 0u ? zero : one);
         if constexpr (sizeof(V) == kVectorBytes)

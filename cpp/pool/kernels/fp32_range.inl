@@ -48,12 +48,12 @@ CENOTE_INLINE inline BitsOf<V> as_bits(M mask) {
 }
 template <class V>
 CENOTE_INLINE inline BitsOf<V> wild_exponent(V element, int32_t most) {
-    using I = typename Beside<V, int32_t>::type;
+    using I = typename Rebind<V, int32_t>::type;
     return as_bits<V>((I)(to_bits(element) & 0x7fffffffu) > most);
 }
 template <class V>
 CENOTE_INLINE inline BitsOf<V> wild_power(V element) {
-    using I = typename Beside<V, int32_t>::type;
+    using I = typename Rebind<V, int32_t>::type;
     constexpr uint32_t least = __builtin_bit_cast(uint32_t, kSingleLeast);
     constexpr uint32_t most = __builtin_bit_cast(uint32_t, kSingleMost), sign = 0x80000000u;
     const BitsOf<V> size = to_bits(element) & ~sign;
@@ -72,15 +72,15 @@ CENOTE_INLINE inline V powered(V size, int power) {
 // themselves. Empty: there may be no element.
 template <bool Lowest, bool Empty = true, class V>
 CENOTE_INLINE inline V finished_log(const Norm& norm, V total, V top) {
-    V y = log_single(total, norm.inverse);
+    V y = log2_fp32(total, norm.inverse);
     if constexpr (Empty) y = total > 0.0f ? y : splat<V>(Lowest ? __builtin_inff() : -__builtin_inff());
     return (Lowest ? top < y : top > y) ? top : y;  // in the order of an instruction
 }
 template <class V>
 CENOTE_INLINE inline V finished_root(const Norm& norm, V total, V top) {
     if (norm.power == 1) return total;
-    if (norm.power == 2) return square_root(total);
-    const V root = norm.power == 3 ? cube_root(total) : square_root(square_root(total));
+    if (norm.power == 2) return sqrt_fp32(total);
+    const V root = norm.power == 3 ? cbrt_fp32(total) : sqrt_fp32(sqrt_fp32(total));
     // A total that is the largest element's alone is its power, whose root is known.
     const V y = total == powered(top, norm.power) ? top : root;
     return top > y ? top : y;

@@ -7,7 +7,7 @@ struct Keyed : C {
     static constexpr bool keyed = true;
 };
 template <class C>
-constexpr bool is_placed<Keyed<C>> = is_placed<C>;
+constexpr bool tracks_offsets<Keyed<C>> = tracks_offsets<C>;
 template <class C>
 constexpr bool is_keyed = requires { C::keyed; };
 
@@ -18,7 +18,7 @@ template <class C, class V>
 CENOTE_INLINE inline V flipped(V v, uint64_t key) {
     if constexpr (is_keyed<C>) {
         using U = Unsigned<typename C::T>;
-        using W = typename Beside<V, U>::type;
+        using W = typename Rebind<V, U>::type;
         constexpr U sign = static_cast<U>(U{1} << (8 * sizeof(U) - 1));
         const U flip = !Limits<typename C::T>::has_nan ? static_cast<U>(key) : key ? sign : U{0};
         const W bits = W(load<W>(&v) ^ flip);

@@ -20,7 +20,7 @@ struct Numbers {
     explicit Numbers(const PoolSchedule&) {}
     static T none() { return C::absent(); }
     template <class V>
-    static Reg<V> fresh(V element) {
+    static Reg<V> from_value(V element) {
         return {element};
     }
     template <class V>
@@ -54,7 +54,7 @@ struct Keys {
     explicit Keys(const PoolSchedule& job) : key(static_cast<T>(job.key)) {}
     T none() const { return static_cast<T>(C::absent() ^ key); }
     template <class V>
-    Reg<V> fresh(V element) const {
+    Reg<V> from_value(V element) const {
         return {V(element ^ key)};
     }
     template <class V>
@@ -99,7 +99,7 @@ struct Halves {
         : infinity(half_infinity(job.in)), flip(job.reduce == Reduce::max ? 0 : -1) {}
     T none() const { return static_cast<T>(flip ? infinity : infinity | INT16_MIN); }
     template <class V>
-    Reg<V> fresh(V element) const {
+    Reg<V> from_value(V element) const {
         return {V(half_key(element, half_size(element)) ^ flip)};
     }
     template <class V>
@@ -140,13 +140,13 @@ struct WildHalves {
     T none() const { return static_cast<T>(flip ? infinity : infinity | INT16_MIN); }
     static constexpr T nan() { return INT16_MAX; }
     template <class V>
-    Reg<V> fresh(V element) const {
+    Reg<V> from_value(V element) const {
         const V size = half_size(element), key = half_key(element, size);
         return {element, size > infinity ? splat<V>(nan()) : V(key ^ flip)};
     }
     template <class V>
     Reg<V> held(V v) const {
-        return fresh(v);
+        return from_value(v);
     }
     template <class V>
     V element(Reg<V> r) const {

@@ -100,7 +100,7 @@ CENOTE_ONCE void line_buffer_rows(N& given, LineBuffer<N>& state, const char* x,
             Reg all;
             each<K>(K, [&](int64_t t) CENOTE_INLINE {
                 element[t] = load<V>(from + at * size + t * apart);
-                const Reg next = numbers.fresh(element[t]);
+                const Reg next = numbers.from_value(element[t]);
                 all = t ? C::combine(all, next) : next;
             });
             look.at(element[0]);
@@ -138,7 +138,7 @@ CENOTE_ONCE void line_buffer_rows(N& given, LineBuffer<N>& state, const char* x,
             }
         }
         for (int64_t i = n; i < elements; i += wide)
-            look.at(load<V>(from + least(i, elements - wide) * size));  // the others
+            look.at(load<V>(from + min(i, elements - wide) * size));  // the others
         if constexpr (N::placed) {
             const U top = static_cast<U>(from_row - own - static_cast<U>((Rows - 1) * slide.between) * slide.row_step);
             if (slide.cut) fix_padding_argmax<T, U>(slide.cuts, slide.cut, y, argmax, top, N::none());
@@ -171,7 +171,7 @@ void line_buffer_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
     const int64_t j0 = b.j0[last], up_j0 = last ? b.j0[0] : 0, rows = last ? b.count[0] : 1;
     const int64_t x_stride = last ? job.x_stride[0] : 0;
     const int64_t unit = b.lanes, n = b.count[last] * unit, y_stride = last ? job.y_stride[0] : n;
-    const Span whole = whole_windows(a, j0, b.count[last]), sound = whole_windows(up, up_j0, rows);
+    const Span whole = interior_windows(a, j0, b.count[last]), sound = interior_windows(up, up_j0, rows);
     const bool cut = whole.begin > 0 || whole.end < b.count[last];
     N numbers(job);
     LineBuffer<N> slide{};
@@ -179,15 +179,15 @@ void line_buffer_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
     slide.y_step = y_stride * size;
     // Not where they are read again (fix_padding_argmax), nor beside indices that are twice as many.
     slide.streaming = job.streaming && !(N::placed && (cut || job.argmax_format == ArgmaxFormat::index)) &&
-                      n % wide == 0 && at_vectors(job.y + b.y * size, slide.y_step);
+                      n % wide == 0 && vector_aligned(job.y + b.y * size, slide.y_step);
     const Rows* way = ways[a.k - 2][slide.streaming || n * size >= kLongRow];
     slide.room = n + wide;
-    const int64_t first = most(window_start(a, j0), 0), places = (up.k - 1) * up.d + 1;
+    const int64_t first = max(window_start(a, j0), 0), places = (up.k - 1) * up.d + 1;
     slide.held = take<T>(arena, places * slide.room);
     if (cut) {
         const int64_t length = n + (a.k - 1) * slide.apart;
-        slide.before = least(most(-window_start(a, j0), 0) * unit, length);
-        slide.inside = most(0, least((a.n - first) * unit, length - slide.before));
+        slide.before = min(max(-window_start(a, j0), 0) * unit, length);
+        slide.inside = max(0, min((a.n - first) * unit, length - slide.before));
         for (T*& line : slide.lines) {
             line = take<T>(arena, length);
             for (int64_t i = 0; i < length; ++i) line[i] = numbers.none();
@@ -197,9 +197,9 @@ void line_buffer_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
     int64_t most_rows = rows;
     const bool flat = job.argmax_format == ArgmaxFormat::index;
     if constexpr (N::placed) {
-        most_rows = most(kArgmaxRows / n, 1);
+        most_rows = max(kArgmaxRows / n, 1);
         slide.held_argmax = take<U>(arena, places * slide.room);
-        slide.pending_argmax = {take<U>(arena, least(most_rows, rows) * n), indices_stream(job), nullptr, 0, 0};
+        slide.pending_argmax = {take<U>(arena, min(most_rows, rows) * n), indices_stream(job), nullptr, 0, 0};
         slide.tap = static_cast<U>(flat ? a.d * job.plane[last] : job.weight[last]);
         slide.told_step = n;
         slide.own_step = flat ? U{0} : static_cast<U>(job.weight[0]);
@@ -221,7 +221,7 @@ void line_buffer_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
     for (int64_t i = 0, next; i < rows; i = next) {
         // Rows of windows that lack no row of elements are gone through together.
         const bool in_line = i >= sound.begin && i < sound.end;
-        next = in_line ? least(sound.end, i + most_rows) : i + 1;
+        next = in_line ? min(sound.end, i + most_rows) : i + 1;
         const Span taps = real_taps(up, up_j0 + i);
         const int64_t count = taps.end - taps.begin, top = window_start(up, up_j0 + i) + taps.begin * up.d;
         const int64_t at = b.y + i * y_stride;

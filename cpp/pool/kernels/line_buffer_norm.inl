@@ -49,7 +49,7 @@ struct Watch {
     }
     template <class V>
     CENOTE_INLINE void at(V element) {
-        using I = typename Beside<V, int32_t>::type;
+        using I = typename Rebind<V, int32_t>::type;
         I mark;
         if constexpr (is_exponential<K>)
             mark = (I)(to_bits(element) & 0x7fffffffu);
@@ -70,7 +70,7 @@ struct Watch {
 template <Terms K, class V>
 CENOTE_INLINE inline V raised(const Norm& norm, V element) {
     if constexpr (is_exponential<K>)
-        return power_single(element, norm.base);
+        return exp2_fp32(element, norm.base);
     else
         return powered(bounding<K>(element), norm.power);
 }
@@ -166,7 +166,7 @@ CENOTE_ONCE void strip_pairs(const Norm& given, Watch<K>& watch, const StripPair
     for (; pairs > 0; --pairs) {
         const StripPairs now = at;
         for (int64_t e = 0; e < now.inside; e += wide) {
-            const int64_t i = least(e, now.inside - wide), to = now.lead + i;
+            const int64_t i = min(e, now.inside - wide), to = now.lead + i;
             __builtin_prefetch(now.x + now.ahead + i * size);
             __builtin_prefetch(now.x + now.ahead + now.x_step + i * size);
             V power[Taps + 1], element[Taps + 1];
@@ -191,7 +191,7 @@ CENOTE_ONCE void strip_pairs(const Norm& given, Watch<K>& watch, const StripPair
             }
         }
         for (int64_t e = 0; e < now.n; e += wide) {
-            const int64_t i = least(e, now.n - wide);
+            const int64_t i = min(e, now.n - wide);
             if (now.apart) {
                 __builtin_prefetch(now.y + 2 * now.y_step + i, 1);
                 __builtin_prefetch(now.y + 3 * now.y_step + i, 1);
@@ -223,13 +223,13 @@ void line_buffer_norms(const PoolSchedule& job, int64_t task, Arena* arena) {
     const int64_t unit = rows_are_lanes(job) ? b.lanes : 1, step = job.x_stride[last];
     const int64_t rows = last ? b.count[0] : 1, up_j0 = last ? b.j0[0] : 0;
     const int64_t x_stride = last ? job.x_stride[0] : 0, y_stride = last ? job.y_stride[0] : 0;
-    const int64_t most_windows = most(2 * (a.k - 1) * a.d + 1, kStripElements / (unit * a.s));
+    const int64_t most_windows = max(2 * (a.k - 1) * a.d + 1, kStripElements / (unit * a.s));
     const int64_t strip_windows = ceil_div(b.count[last], ceil_div(b.count[last], most_windows));
     const int64_t most_elements = ((strip_windows - 1) * a.s + (a.k - 1) * a.d + 1) * unit;
     const bool x_in_one_piece = step == unit * size, y_in_one_piece = a.s == 1 && job.y_stride[last] == unit;
     const bool by_pairs =
         up.k == a.k && a.k > 1 && up.s == 1 && up.d == 1 && a.d <= a.n && x_in_one_piece && y_in_one_piece;
-    const Span sound = by_pairs ? whole_windows(up, up_j0, rows) : Span{0, 0};
+    const Span sound = by_pairs ? interior_windows(up, up_j0, rows) : Span{0, 0};
     Strip ring;
     ring.size = (up.k - 1) * up.d + 1;
     for (int64_t r = 0; r < ring.size + by_pairs; ++r) ring.powers[r] = take<float>(arena, most_elements);
@@ -240,9 +240,9 @@ void line_buffer_norms(const PoolSchedule& job, int64_t task, Arena* arena) {
     }
     Watch<K> watch;
     for (int64_t w = 0; w < b.count[last]; w += strip_windows) {
-        const int64_t windows = least(strip_windows, b.count[last] - w);
+        const int64_t windows = min(strip_windows, b.count[last] - w);
         const int64_t first = window_start(a, b.j0[last] + w), n = (windows - 1) * a.s + (a.k - 1) * a.d + 1;
-        const int64_t begin = least(most(first, 0), first + n), end = most(begin, least(first + n, a.n));
+        const int64_t begin = min(max(first, 0), first + n), end = max(begin, min(first + n, a.n));
         const int64_t lead = (begin - first) * unit, inside = (end - begin) * unit;
         const auto clear = [&](int64_t from, int64_t to) {
             for (int r = 0; r < 1 + by_pairs; ++r)

@@ -12,14 +12,14 @@ constexpr int64_t kValidBytes = 16 * 1024;   // of a row of results, where two r
 template <class C, class S, int Count>
 CENOTE_ONCE void add_rows(Target<C> totals, const char* first, int64_t step, int64_t n) {
     const bool is_long = !C::two_planes && n * static_cast<int64_t>(sizeof(S)) >= kLongRow;
-    for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+    for_lanes_overlapping<typename C::T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using L = decltype(lane);
         const char* x = first + i * static_cast<int64_t>(sizeof(S));
         if (is_long) __builtin_prefetch(x + Count * step);
-        auto all = C::fresh(read<S, L>(x));
-        if constexpr (Count > 1) all = C::combine(all, C::fresh(read<S, L>(x + step)));
-        if constexpr (Count > 2) all = C::combine(all, C::fresh(read<S, L>(x + 2 * step)));
-        store_element<C, typename L::V>(totals, i, all);
+        auto all = C::from_value(read<S, L>(x));
+        if constexpr (Count > 1) all = C::combine(all, C::from_value(read<S, L>(x + step)));
+        if constexpr (Count > 2) all = C::combine(all, C::from_value(read<S, L>(x + 2 * step)));
+        store_accumulator<C, typename L::V>(totals, i, all);
     });
 }
 
@@ -36,13 +36,14 @@ struct Divisor {
 template <class C, class S, class R, int Count, bool Exact>
 CENOTE_ONCE void finish_line_buffer(Source<C> totals, int64_t by, const Divisor<R>& given, char* y, int64_t n,
                                     bool streaming) {
-    constexpr int64_t size = __is_same(S, Half) || __is_same(S, Brain) ? 2 : sizeof(R);
+    constexpr int64_t size = __is_same(S, Half) || __is_same(S, BFloat16) ? 2 : sizeof(R);
     const Divisor<R> divisor = given;  // which no store through `y` can change
     const Division<R> number{divisor.number.divisor, divisor.number.inverse, Exact};
-    if (C::two_planes && !totals.w) __builtin_unreachable();  // load_element() would look each time
-    for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+    if (C::two_planes && !totals.w) __builtin_unreachable();  // load_accumulator() would look each time
+    for_lanes_overlapping<typename C::T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using L = decltype(lane);
-        const auto total = [&](int64_t t) CENOTE_INLINE { return load_element<C, typename L::V>(totals, i + t * by); };
+        const auto total = [&](int64_t t)
+                               CENOTE_INLINE { return load_accumulator<C, typename L::V>(totals, i + t * by); };
         auto all = total(0);
         if constexpr (Count > 1) all = C::combine(all, total(1));
         if constexpr (Count > 2) all = C::combine(all, total(2));
@@ -81,7 +82,7 @@ void line_buffer_sums(const PoolSchedule& job, int64_t task, Arena* arena) {
                                       &finish_line_buffer<C, S, R, 3, false>};
     static constexpr End multiplied[] = {&finish_line_buffer<C, S, R, 1, exact>, &finish_line_buffer<C, S, R, 2, exact>,
                                          &finish_line_buffer<C, S, R, 3, exact>};
-    constexpr int64_t size = __is_same(S, Half) || __is_same(S, Brain) ? 2 : sizeof(R);
+    constexpr int64_t size = __is_same(S, Half) || __is_same(S, BFloat16) ? 2 : sizeof(R);
     const PoolTile b = locate(job, task);
     const int last = job.rank - 1;
     const Axis &a = job.axis[last], &up = job.axis[0];
@@ -93,8 +94,8 @@ void line_buffer_sums(const PoolSchedule& job, int64_t task, Arena* arena) {
         return {counted, C::two_planes ? number(real_taps(job.axis[q], j)) : counted};
     };
     const int64_t reach = (a.k - 1) * a.d;
-    const int64_t most_windows = most(reach + 1, kBufferBytes / (unit * static_cast<int64_t>(sizeof(T))));
-    const int64_t room = (least(most_windows, b.count[last]) + reach) * unit;
+    const int64_t most_windows = max(reach + 1, kBufferBytes / (unit * static_cast<int64_t>(sizeof(T))));
+    const int64_t room = (min(most_windows, b.count[last]) + reach) * unit;
     // What has just been stored, behind all results before it, is slow to read at another place: the next rows are
     // added up before these are read (float16, avg 3×3: 213 µs, and 177). Long rows fill the cache, and wait anyway.
     const int64_t early = C::two_planes || room * static_cast<int64_t>(sizeof(T)) <= kAheadBytes;
@@ -105,15 +106,15 @@ void line_buffer_sums(const PoolSchedule& job, int64_t task, Arena* arena) {
     }
     Alike<R>* alike = take<Alike<R>>(arena, b.count[last]);
     for (int64_t w = 0; w < b.count[last]; w += most_windows) {
-        const int64_t windows = least(most_windows, b.count[last] - w);
+        const int64_t windows = min(most_windows, b.count[last] - w);
         const int64_t first = window_start(a, b.j0[last] + w), n = windows + reach;
-        const int64_t from = least(most(first, 0), first + n), until = most(from, least(first + n, a.n));
+        const int64_t from = min(max(first, 0), first + n), until = max(from, min(first + n, a.n));
         const int64_t lead = (from - first) * unit, inside = (until - from) * unit;
         for (int64_t h = 0; inside < n * unit && h <= early; ++h) {  // padding along the row
             fill_empty<C>(totals[h], lead);
             fill_empty<C>(ahead<C>(totals[h], lead + inside), n * unit - lead - inside);
         }
-        const Span whole = whole_windows(a, b.j0[last] + w, windows);
+        const Span whole = interior_windows(a, b.j0[last] + w, windows);
         int64_t groups = 0;
         for (int64_t j = 0, next; j < windows; j = next) {
             const bool all_whole = j == whole.begin && whole.end > j;
@@ -155,7 +156,7 @@ void line_buffer_sums(const PoolSchedule& job, int64_t task, Arena* arena) {
                 const End finish = (g->by.number.exact ? multiplied : divided)[a.k - 1];
                 const int64_t at = g->begin * unit, many = (g->end - g->begin) * unit;
                 const bool streaming =
-                    job.streaming && groups == 1 && many % Lane<T, kVectorBytes>::count == 0 && at_vectors(y, 0);
+                    job.streaming && groups == 1 && many % Lane<T, kVectorBytes>::count == 0 && vector_aligned(y, 0);
                 finish(readable<C>(ahead<C>(totals[early & i], at)), a.d * unit, g->by, y + at * size, many, streaming);
             }
         }

@@ -13,11 +13,11 @@ void join_parts(Elements to, Elements given, const Parts& parts, int64_t n) {
     }
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        const auto at = [&](int t) { return C::tap(load_element<C, V>(part[t], i), tap[t]); };
+        const auto at = [&](int t) { return C::tap(load_accumulator<C, V>(part[t], i), tap[t]); };
         auto all = C::combine(at(0), at(1));
         if constexpr (N == 3) all = C::combine(all, at(2));
         if constexpr (N == 4) all = C::combine(all, C::combine(at(2), at(3)));
-        store_element<C, V>(out, i, all);
+        store_accumulator<C, V>(out, i, all);
     });
 }
 
@@ -29,16 +29,16 @@ void join_digit(Elements to, Elements given, int64_t step, Elements more, int64_
     const Source<C> from = source<C>(given), rest = source<C>(more);
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        const auto at = [&](int64_t t) { return load_element<C, V>(from, i + t * step); };
+        const auto at = [&](int64_t t) { return load_accumulator<C, V>(from, i + t * step); };
         const auto with_rest = [&](auto part) {
-            if constexpr (More) return C::combine(part, load_element<C, V>(rest, i));
+            if constexpr (More) return C::combine(part, load_accumulator<C, V>(rest, i));
             return part;
         };
-        if constexpr (N == 1) store_element<C, V>(out, i, with_rest(at(0)));
-        if constexpr (N == 2) store_element<C, V>(out, i, with_rest(C::combine(at(0), at(1))));
-        if constexpr (N == 3) store_element<C, V>(out, i, C::combine(C::combine(at(0), at(1)), with_rest(at(2))));
+        if constexpr (N == 1) store_accumulator<C, V>(out, i, with_rest(at(0)));
+        if constexpr (N == 2) store_accumulator<C, V>(out, i, with_rest(C::combine(at(0), at(1))));
+        if constexpr (N == 3) store_accumulator<C, V>(out, i, C::combine(C::combine(at(0), at(1)), with_rest(at(2))));
         if constexpr (N == 4)
-            store_element<C, V>(out, i, with_rest(C::combine(C::combine(at(0), at(1)), C::combine(at(2), at(3)))));
+            store_accumulator<C, V>(out, i, with_rest(C::combine(C::combine(at(0), at(1)), C::combine(at(2), at(3)))));
     });
 }
 

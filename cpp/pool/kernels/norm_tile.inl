@@ -73,7 +73,7 @@ inline void norm_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
         for (int64_t i = 0; i < n && single; ++i) row[i] = static_cast<float>(row[i]);
         write(row, y, n);
     };
-    if (!single_will_do(job)) return in_double(job, b, arena, store_doubles);
+    if (!fp32_suffices(job)) return in_double(job, b, arena, store_doubles);
     const Single s = in_single(job, b, arena);
     const Norm norm = norm_of(job);
     float* row = take<float>(arena, b.count[job.rank - 1] * b.lanes);

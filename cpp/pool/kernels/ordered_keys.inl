@@ -26,7 +26,7 @@ CENOTE_ONCE bool bits_to_keys(const HalfKeys& given, int16_t* keys, const char* 
     constexpr int64_t wide = Lane<int16_t, kVectorBytes>::count;
     typename Lane<int16_t, kVectorBytes>::V least{}, largest{};
     int16_t least_alone = 0, largest_alone = 0;
-    for_lanes_apart<int16_t>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+    for_lanes_overlapping<int16_t>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using V = typename decltype(lane)::V;
         const V element = load<V>(bits + 2 * i);
         const V size = half_size(element), key = half_key(element, size);
@@ -53,7 +53,7 @@ CENOTE_ONCE bool bits_to_keys(const HalfKeys& given, int16_t* keys, const char* 
 
 CENOTE_ONCE void keys_to_bits(const HalfKeys& given, char* bits, const int16_t* keys, int64_t n) {
     const HalfKeys how = given;
-    for_lanes_apart<int16_t>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+    for_lanes_overlapping<int16_t>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using V = typename decltype(lane)::V;
         const V key = load<V>(keys + i);
         store(bits + 2 * i, key == how.absent ? splat<V>(how.none) : half_of_key(V(key ^ how.flip)));
@@ -71,7 +71,7 @@ void max_of_halves(const PoolSchedule& job, int64_t task, Arena* arena) {
     const PoolTile b = locate(job, task);
     const HalfKeys how = half_keys(job);
     View in;
-    int16_t* keys = take<int16_t>(arena, contiguous(job.rank, b.elements, b.lanes, in.stride));
+    int16_t* keys = take<int16_t>(arena, contiguous_strides(job.rank, b.elements, b.lanes, in.stride));
     in.base = {bytes(keys), nullptr};
     const InputRows rows = input_rows(job, b);
     int16_t* copy = take<int16_t>(arena, rows.n);

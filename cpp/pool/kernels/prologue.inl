@@ -203,7 +203,7 @@ inline void finish_plain(const PoolSchedule& job, double* row, const double* tot
     for_lanes<double>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using V = typename decltype(lane)::V;
         const V total = load<V>(totals + i);
-        if (!logarithm && job.power == 2.0) return store(row + i, double_root(total));
+        if (!logarithm && job.power == 2.0) return store(row + i, sqrt_fp64(total));
         const V safe = total > 0.0 ? total : splat<V>(1.0), log = log_parts(safe, V{});
         if (logarithm) return store(row + i, total > 0.0 ? log / job.beta : splat<V>(-__builtin_inf() / job.beta));
         V f, e;

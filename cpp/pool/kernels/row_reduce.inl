@@ -45,7 +45,7 @@ inline Source<C> row_at(const void* rows, int64_t t) {
 template <class C, class V, int K>
 inline RegOf<C, V> join(const Source<C>* rows, int64_t i, int64_t tap, int64_t weight) {
     if constexpr (K == 1) {
-        return C::tap(load_element<C, V>(*rows, i), tap * weight);
+        return C::tap(load_accumulator<C, V>(*rows, i), tap * weight);
     } else {
         constexpr int half = K > 4 ? 4 : K > 2 ? 2 : 1;
         return C::combine(join<C, V, half>(rows, i, tap, weight),
@@ -60,15 +60,15 @@ template <class C, class V>
 inline RegOf<C, V> join_many(const void* rows, int64_t i, int64_t begin, int64_t count, int64_t weight) {
     using Reg = RegOf<C, V>;
     if constexpr (!C::summed) {
-        Reg all = C::tap(load_element<C, V>(row_at<C>(rows, 0), i), begin * weight);
+        Reg all = C::tap(load_accumulator<C, V>(row_at<C>(rows, 0), i), begin * weight);
         for (int64_t t = 1; t < count; ++t)
-            all = C::combine(all, C::tap(load_element<C, V>(row_at<C>(rows, t), i), (begin + t) * weight));
+            all = C::combine(all, C::tap(load_accumulator<C, V>(row_at<C>(rows, t), i), (begin + t) * weight));
         return all;
     } else {
         Reg pending[64];
         uint64_t held = 0;
         for (int64_t t = begin; t < begin + count; ++t) {
-            Reg part = load_element<C, V>(row_at<C>(rows, t - begin), i);
+            Reg part = load_accumulator<C, V>(row_at<C>(rows, t - begin), i);
             int level = 0;
             for (; t >> level & 1; ++level) {
                 if (held >> level & 1) {
@@ -90,7 +90,7 @@ template <class C>
 CENOTE_ONCE void fill_empty(Target<C> out, int64_t n) {
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        store_element<C, V>(out, i, C::template empty<V>());
+        store_accumulator<C, V>(out, i, C::template empty<V>());
     });
 }
 
@@ -108,9 +108,9 @@ template <class C, int K>
 inline void join_rows_of(Target<C> out, const void* rows, int64_t begin, int64_t n, int64_t weight) {
     Source<C> held[K];  // in registers: what is stored through `out` might change `rows`, for all the compiler knows
     for (int t = 0; t < K; ++t) held[t] = row_at<C>(rows, t);
-    for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) {
+    for_lanes_overlapping<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        store_element<C, V>(out, i, join<C, V, K>(held, i, begin, weight));
+        store_accumulator<C, V>(out, i, join<C, V, K>(held, i, begin, weight));
     });
 }
 
@@ -139,13 +139,13 @@ void join_rows(Elements to, const void* rows, int64_t begin, int64_t count, int6
             }
         }
     }
-    for_lanes_apart<typename C::T>(n, [&](auto lane, int64_t i) {
+    for_lanes_overlapping<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
         auto all = join_many<C, V>(rows, i, begin, count, weight);
         // Padded elements are +0.0: with one of them in it, a total of zero is never -0.0.
         if constexpr (C::summed)
             if (!whole) all = C::combine(all, C::template empty<V>());
-        store_element<C, V>(out, i, all);
+        store_accumulator<C, V>(out, i, all);
     });
 }
 
@@ -158,7 +158,7 @@ void join_one(Elements out, const void* rows, int64_t begin, int64_t count, int6
         const auto found = join_many<C, T>(rows, 0, begin, count, weight);
         all = C::tap(C::summed && count < taps ? C::combine(found, all) : found, offset);
     }
-    store_element<C, T>(target<C>(out), 0, all);
+    store_accumulator<C, T>(target<C>(out), 0, all);
 }
 
 template <class C>
@@ -167,7 +167,8 @@ void join_two(Elements to, Elements first, Elements second, int64_t n, int64_t o
     const Source<C> a = source<C>(first), b = source<C>(second);
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        store_element<C, V>(out, i, C::combine(load_element<C, V>(a, i), C::tap(load_element<C, V>(b, i), offset)));
+        store_accumulator<C, V>(out, i,
+                                C::combine(load_accumulator<C, V>(a, i), C::tap(load_accumulator<C, V>(b, i), offset)));
     });
 }
 
@@ -223,22 +224,22 @@ void take_every(char* to, const char* from, int64_t n, int64_t step, int64_t gro
         for (int64_t g = 0; g < group; ++g) out[i * group + g] = in[i * step * group + g];
 }
 
-// The elements at, at+2, at+4, … of a row (Odd: at+1, at+3, …), in the order of alternate().
+// The elements at, at+2, at+4, … of a row (Odd: at+1, at+3, …), in the order of deinterleave().
 template <class C, bool Odd, int Bytes>
 inline auto every_other(Source<C> in, int64_t at, int64_t offset) {
     using T = typename C::T;
     using U = typename C::U;
     using V = typename Lane<T, Bytes>::V;
     constexpr int wide = Lane<T, Bytes>::count;
-    const V v = alternate<Odd, T, Bytes>(load<V>(in.v + at), load<V>(in.v + at + wide));
+    const V v = deinterleave<Odd, T, Bytes>(load<V>(in.v + at), load<V>(in.v + at + wide));
     if constexpr (C::two_planes) {
-        using W = typename Beside<V, U>::type;
+        using W = typename Rebind<V, U>::type;
         if (in.w) {
-            const W w = alternate<Odd, U, Bytes>(load<W>(in.w + at), load<W>(in.w + at + wide));
+            const W w = deinterleave<Odd, U, Bytes>(load<W>(in.w + at), load<W>(in.w + at + wide));
             return C::tap(RegOf<C, V>{v, w}, offset);
         }
     }
-    return C::tap(C::fresh(v), offset);
+    return C::tap(C::from_value(v), offset);
 }
 
 // Windows of K elements in a row of single elements, two apart: out[i] = in[2i] ∘ … ∘ in[2i+K-1]. The even and odd
@@ -252,9 +253,9 @@ inline void stride_2_at(Target<C> out, Source<C> in, int64_t i, int64_t weight) 
     if constexpr (K == 4)
         all = C::combine(all, C::combine(every_other<C, false, Bytes>(in, 2 * i + 2, 2 * weight),
                                          every_other<C, true, Bytes>(in, 2 * i + 2, 3 * weight)));
-    all.v = settle<Bytes>(all.v);
-    if constexpr (C::two_planes) all.w = settle<Bytes>(all.w);
-    store_element<C, V>(out, i, all);
+    all.v = restore_order<Bytes>(all.v);
+    if constexpr (C::two_planes) all.w = restore_order<Bytes>(all.w);
+    store_accumulator<C, V>(out, i, all);
 }
 
 template <class C, int K>
@@ -272,6 +273,6 @@ void join_stride_2(Elements to, Elements from, int64_t n, int64_t weight) {
     Source<C> rows[K];
     for (; i < n; ++i) {
         for (int t = 0; t < K; ++t) rows[t] = ahead<C>(in, 2 * i + t);
-        store_element<C, T>(out, i, join<C, T, K>(rows, 0, 0, weight));
+        store_accumulator<C, T>(out, i, join<C, T, K>(rows, 0, 0, weight));
     }
 }

@@ -33,7 +33,7 @@ CENOTE_ONCE void bring_in(const PoolSchedule& job, const PoolTile& b, T* out) {
             return;
         }
         const int64_t first = b.c0[last] - job.pad_low[last];  // the element of out[0], which may be padding
-        const int64_t begin = least(n, most(0, -first)), end = most(begin, least(n, job.real_n[last] - first));
+        const int64_t begin = min(n, max(0, -first)), end = max(begin, min(n, job.real_n[last] - first));
         for (int64_t i = 0; i < begin; ++i) out[i] = pad;
         load_row(job.in, out + begin, from + (first + begin) * job.x_stride[last], job.x_stride[last], end - begin,
                  job.swap);
@@ -75,7 +75,7 @@ CENOTE_ONCE void flip_row(T* to, const T* from, int64_t n, uint64_t key) {
 template <class T>
 CENOTE_ONCE View brought_in(const PoolSchedule& job, const PoolTile& b, uint64_t key, Arena* arena) {
     View view;
-    const int64_t size = contiguous(job.rank, b.elements, b.lanes, view.stride);
+    const int64_t size = contiguous_strides(job.rank, b.elements, b.lanes, view.stride);
     T* out = take<T>(arena, size);
     view.base = {bytes(out), nullptr};
     bring_in(job, b, out);
@@ -111,7 +111,7 @@ inline bool goes_down_first(const PoolSchedule& job) {
 
 // Lanes in which something was found.
 template <class T>
-using Found = typename Beside<typename Lane<T, kVectorBytes>::V, Unsigned<T>>::type;
+using Found = typename Rebind<typename Lane<T, kVectorBytes>::V, Unsigned<T>>::type;
 
 template <class W>
 inline bool any(W found) {

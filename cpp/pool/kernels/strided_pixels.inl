@@ -6,7 +6,7 @@
 template <class C, class V, int K>
 inline RegOf<C, V> join_apart(Source<C> in, int64_t i, int64_t apart, int64_t tap, int64_t weight) {
     if constexpr (K == 1) {
-        return C::tap(load_element<C, V>(in, i), tap * weight);
+        return C::tap(load_accumulator<C, V>(in, i), tap * weight);
     } else {
         constexpr int half = K > 2 ? 2 : 1;
         return C::combine(join_apart<C, V, half>(in, i, apart, tap, weight),
@@ -61,12 +61,12 @@ void join_pixels(Elements to, Elements from, int64_t count, int64_t step, int64_
         return join_many_apart<C, V>(in, i, apart, taps, weight);
     };
     if (run <= wide) {
-        for (int64_t j = 0; j < count; ++j) store_element<C, V>(out, j * run, joined(j * step));
+        for (int64_t j = 0; j < count; ++j) store_accumulator<C, V>(out, j * run, joined(j * step));
         return;
     }
     for (int64_t j = 0; j < count; ++j)
         for (int64_t e = 0; e < run; e += wide) {
-            const int64_t at = least(e, run - wide);  // the last ones, some of them a second time
-            store_element<C, V>(out, j * run + at, joined(j * step + at));
+            const int64_t at = min(e, run - wide);  // the last ones, some of them a second time
+            store_accumulator<C, V>(out, j * run + at, joined(j * step + at));
         }
 }

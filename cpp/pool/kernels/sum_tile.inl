@@ -12,7 +12,7 @@ inline Counts count_elements(const PoolSchedule& job, const PoolTile& b, int axe
         const Axis& a = job.axis[q];
         c.real[q] = take<int64_t>(arena, b.count[q]);
         c.counted[q] = take<int64_t>(arena, b.count[q]);
-        const Span whole = whole_windows(a, b.j0[q], b.count[q]);
+        const Span whole = interior_windows(a, b.j0[q], b.count[q]);
         for (int64_t j = 0; j < b.count[q]; ++j) {
             c.real[q][j] = c.counted[q][j] = taps_of(a, b.j0[q] + j);
             if (j >= whole.begin && j < whole.end) continue;
@@ -82,7 +82,7 @@ inline void divide_each(T* row, int64_t n, const Divisors<T>& by, const U* valid
         V d = by.along ? V(load<V>(by.along + i) * outer) : splat<V>(outer);
         if (valid) {
             const V real = by.along ? V(load<V>(by.real_along + i) * real_outer) : splat<V>(real_outer);
-            d = d - real + as_number<V>(load<typename Beside<V, Unsigned<T>>::type>(valid + i));
+            d = d - real + count_to_float<V>(load<typename Rebind<V, Unsigned<T>>::type>(valid + i));
         }
         return v / d;
     });
@@ -109,7 +109,7 @@ inline void finish_sums(const PoolSchedule& job, const PoolTile& b, const View& 
     const bool divides = average && !job.by_divisor;
     // Rows of windows none of which is cut have one divisor: to count their elements, tile by tile, would take a
     // quarter of the time (avg 4×4 of 4096²).
-    const Span whole = whole_windows(job.axis[last], b.j0[last], b.count[last]);
+    const Span whole = interior_windows(job.axis[last], b.j0[last], b.count[last]);
     const bool uncut = along && !omit && !job.axis[last].starts && whole.end - whole.begin == b.count[last];
     const Counts counts = divides ? count_elements(job, b, uncut ? last : job.rank, arena) : Counts{};
     Divisors<R> by{};
@@ -253,7 +253,7 @@ CENOTE_ONCE void add_rows(T* __restrict to, const char* x, int64_t stride, int64
         for (int64_t i = 0; i < n; ++i) to[i] = 0;
     // Four at a time, of which the first are not added to anything: totals are written once for windows of four rows.
     for (int64_t r = 0; r < count; r += 4) {
-        const int64_t some = least(4, count - r);
+        const int64_t some = min(4, count - r);
         const S* __restrict a = row(r), * __restrict b = row(r + (some > 1)), * __restrict c = row(r + 2 * (some > 2)), * __restrict d = row(r + 3 * (some > 3));
         const auto add = [&](auto sum) CENOTE_INLINE {
             if (r == 0)
@@ -288,7 +288,7 @@ CENOTE_ONCE View add_rows_up(const PoolSchedule& job, const PoolTile& b, const I
                                             : &add_rows<T, uint16_t>;
     const int64_t elements[] = {b.count[0], b.elements[1]}, windows[] = {b.count[0], b.count[1]};
     View sums, totals;
-    T* row = take<T>(arena, contiguous(2, elements, b.lanes, sums.stride));
+    T* row = take<T>(arena, contiguous_strides(2, elements, b.lanes, sums.stride));
     sums.base = {bytes(row), nullptr};
     for (int64_t j = 0; j < b.count[0]; ++j) {
         const Span taps = real_taps(a, b.j0[0] + j);
@@ -297,7 +297,7 @@ CENOTE_ONCE View add_rows_up(const PoolSchedule& job, const PoolTile& b, const I
             taps.end - taps.begin, rows.n);
     }
     if (is_identity(along)) return sums;
-    totals.base = {bytes(take<T>(arena, contiguous(2, windows, b.lanes, totals.stride))), nullptr};
+    totals.base = {bytes(take<T>(arena, contiguous_strides(2, windows, b.lanes, totals.stride))), nullptr};
     run_pass(row_kernels<C>, along, 1, 2, elements, b.lanes, b.j0[1], b.count[1], b.c0[1], sums, totals, job.weight[1],
              arena);
     return totals;

@@ -16,12 +16,12 @@ CENOTE_ONCE void sweep(const LinePass& p, const typename C::T* in, typename C::T
         const int64_t element = first + position;
         return element >= 0 && element < p.elements ? in + element * p.in_stride + i : absent;
     };
-    const auto read = [](const T* from, int64_t lane) { return C::fresh(load<V>(from + lane * L::count)); };
+    const auto read = [](const T* from, int64_t lane) { return C::from_value(load<V>(from + lane * L::count)); };
     Reg all[N];
     int64_t until = 0;  // how many elements it is to the next window, of those that are a stride apart
     T* to = out + i;
     for (int64_t block = 0; block + a.k <= length; block += a.k) {
-        const int64_t windows = least(a.k, length - a.k - block + 1);
+        const int64_t windows = min(a.k, length - a.k - block + 1);
         const T* element = row(block + a.k - 1);
         each<N>(N, [&](int64_t n) {
             store(left + (a.k - 1) * N * L::count + n * L::count, (all[n] = read(element, n)).v);

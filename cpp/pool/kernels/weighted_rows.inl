@@ -21,7 +21,7 @@ CENOTE_INLINE inline Doubles read_doubles(DType type, const char* row, int64_t i
         if (type == DType::f64) return load<Doubles>(row + i * 8);
     }
     double part[kDoubles] = {};
-    load_row(type, part, row + i * size_of(type), size_of(type), least(kDoubles, n - i), false);
+    load_row(type, part, row + i * size_of(type), size_of(type), min(kDoubles, n - i), false);
     return at(part, 0);
 }
 
@@ -50,7 +50,7 @@ CENOTE_INLINE inline void write_doubles(DType type, char* row, int64_t i, int64_
             return store(row + i * 4, __builtin_convertvector(v, typename VecOf<float, kVectorBytes / 2>::type));
         if (type == DType::f64) return store(row + i * 8, v);
     }
-    write_part(type, row + i * size_of(type), v, least(kDoubles, n - i));
+    write_part(type, row + i * size_of(type), v, min(kDoubles, n - i));
 }
 
 // The weight of an element but for the factor of its window, and the term of the window's normaliser.

@@ -1,7 +1,7 @@
 // The factors that a weight is the product of (weighted.hpp), and its shifted form, vector by vector.
 
 using Doubles = Lane<double, kVectorBytes>::V;
-using DoubleBits = Beside<Doubles, uint64_t>::type;
+using DoubleBits = Rebind<Doubles, uint64_t>::type;
 using DoubleMask = decltype(Doubles{} < Doubles{});
 constexpr int64_t kDoubles = Lane<double, kVectorBytes>::count;
 

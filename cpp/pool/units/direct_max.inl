@@ -88,7 +88,8 @@ TaskFn direct_max(const PoolSchedule& job) {
         case DType::f16:
             return largest ? max_kernel<Single, SingleAt, Half>(job) : max_kernel<SingleKeys, SingleAt, Half>(job);
         case DType::bf16:
-            return largest ? max_kernel<Single, SingleAt, Brain>(job) : max_kernel<SingleKeys, SingleAt, Brain>(job);
+            return largest ? max_kernel<Single, SingleAt, BFloat16>(job)
+                           : max_kernel<SingleKeys, SingleAt, BFloat16>(job);
         case DType::f64:
             return max_kernel<Keyed<MaxReducer<double, true, false>>, Keyed<ArgMaxReducer<double, true, false>>,
                               double>(job);

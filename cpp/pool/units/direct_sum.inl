@@ -60,7 +60,7 @@ TaskFn direct_sum(const PoolSchedule& job) {
     }
     switch (job.in) {
         case DType::f16: return as_it_is ? &sum_direct<Sum<float>, Half, float> : nullptr;
-        case DType::bf16: return as_it_is ? &sum_direct<Sum<float>, Brain, float> : nullptr;
+        case DType::bf16: return as_it_is ? &sum_direct<Sum<float>, BFloat16, float> : nullptr;
         case DType::f32: return as_it_is ? &sum_direct<Sum<float>, float, float> : nullptr;
         case DType::f64: return as_it_is ? &sum_direct<Sum<double>, double, double> : nullptr;
         case DType::i32: return job.work == DType::f64 ? &sum_direct<Sum<double>, int32_t, double> : nullptr;

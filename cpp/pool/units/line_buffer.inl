@@ -87,7 +87,7 @@ TaskFn line_buffer_sum(const PoolSchedule& job) {
     }
     switch (job.in) {
         case DType::f16: return halves && in_float ? &line_buffer_sums<Sum<float>, Half, float> : nullptr;
-        case DType::bf16: return halves && in_float ? &line_buffer_sums<Sum<float>, Brain, float> : nullptr;
+        case DType::bf16: return halves && in_float ? &line_buffer_sums<Sum<float>, BFloat16, float> : nullptr;
         case DType::f32: return floats && in_float ? &line_buffer_sums<Sum<float>, float, float> : nullptr;
         case DType::f64: return floats ? &line_buffer_sums<Sum<double>, double, double> : nullptr;
         case DType::i8: return narrow ? &line_buffer_sums<Sum<int16_t>, int8_t, double> : nullptr;
