@@ -7,7 +7,9 @@ from .api.convolution import conv, conv_transpose
 from .api.filtering import convolve, correlate
 from .api.fold import pool, reducer
 from .api.kernels import which_kernel
-from .api.pooling import avg_pool, lp_pool, max_pool, min_pool, output_shape, smooth_max_pool, sum_pool
+from .api.norms import lp_pool, smooth_max_pool
+from .api.pooling import max_pool, min_pool, output_shape
+from .api.sums import avg_pool, sum_pool
 from .api.unpooling import max_unpool
 from .autodiff.checking import check_grads
 from .autodiff.tensor import Tensor

@@ -66,10 +66,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def clear_cache() -> None:
-    """Forget every geometry, plan and call that was kept to make the next equal call faster.
+    """Drop the cached geometries, plans and calls, which make repeated calls faster.
 
-    At most 32 MiB are kept. Large results have a cache of their own, the buffer cache of the core, which
-    ``CENOTE_KEPT_MIB`` limits.
+    See Also
+    --------
+    show_config : Print the limit of the buffer cache.
+
+    Notes
+    -----
+    The cache holds at most 32 MiB. The memory of large results is in a separate buffer cache, limited by
+    ``CENOTE_KEPT_MIB``, which this does not touch.
 
     Examples
     --------

@@ -63,18 +63,71 @@ def checked_threads(n: object) -> int:
 
 @public
 def set_num_threads(n: int) -> None:
-    """How many threads a call may use from now on, in the whole process. Results do not depend on it."""
+    """Set the number of threads that a call may use, for the whole process.
+
+    Parameters
+    ----------
+    n : int
+        Number of threads, from 1 to 1024.
+
+    See Also
+    --------
+    num_threads : Set it for a block of code.
+    get_num_threads : The current number.
+
+    Notes
+    -----
+    Results do not depend on it. It starts as ``CENOTE_NUM_THREADS``, else ``OMP_NUM_THREADS``, else the number of
+    usable CPUs.
+
+    Examples
+    --------
+    >>> import cenote as cn
+    >>> cn.set_num_threads(cn.get_num_threads())
+    """
     _core.set_num_threads(checked_threads(n))
 
 
 def get_num_threads() -> int:
-    """How many threads a call may use."""
+    """Number of threads that a call may use.
+
+    Returns
+    -------
+    int
+        Number of threads.
+
+    See Also
+    --------
+    set_num_threads : Set it.
+    num_threads : Set it for a block of code.
+
+    Examples
+    --------
+    >>> import cenote as cn
+    >>> cn.get_num_threads() >= 1
+    True
+    """
     return _core.num_threads()
 
 
 @public
 def num_threads(n: int) -> contextlib.AbstractContextManager[None]:
-    """A context in which calls use ``n`` threads, after which the number is what it was.
+    """Context manager that sets the number of threads, and restores it on exit.
+
+    Parameters
+    ----------
+    n : int
+        Number of threads, from 1 to 1024.
+
+    Returns
+    -------
+    context manager
+        It acts on the whole process while the block runs.
+
+    See Also
+    --------
+    set_num_threads : Set it for good.
+    get_num_threads : The current number.
 
     Examples
     --------
@@ -112,7 +165,21 @@ def config() -> dict[str, str]:
 
 
 def show_config() -> None:
-    """Print the version, the SIMD level in use, the number of threads and what may be kept of large results."""
+    """Print the version, SIMD level, number of threads, and the limit of the buffer cache.
+
+    See Also
+    --------
+    which_kernel : Algorithm that would serve a call.
+    get_num_threads : Number of threads.
+
+    Examples
+    --------
+    >>> import cenote as cn
+    >>> cn.show_config()  # doctest: +ELLIPSIS
+    cenote ...
+    SIMD level ...
+    threads ...
+    """
     lines = config()
     width = max(map(len, lines))
     for name, value in lines.items():

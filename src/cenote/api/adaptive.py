@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..arguments.arrays import Array, averaged, native, ordered
-from ..arguments.values import Ints, as_flag
+from ..arguments.arrays import averaged, native, ordered
+from ..arguments.values import as_flag
 from ..geometry.window import adaptive_geometry, global_geometry
 from ..ops.base import Spec
 from ..ops.selection import Argmax, SelectPool
@@ -18,28 +19,59 @@ from .types import adaptive_selection, pooling
 
 @adaptive_selection
 def adaptive_max_pool(
-    x: ArrayLike, output_size: Any, *, axes: Ints | None = None, return_indices: bool = False, out: Any = None
+    x: ArrayLike,
+    output_size: int | Sequence[int | None],
+    *,
+    axes: int | Sequence[int] | None = None,
+    return_indices: bool = False,
+    out: NDArray[Any] | tuple[NDArray[Any], NDArray[Any]] | None = None,
 ) -> Any:
-    """The largest cell of each of ``output_size`` bins, which cover each axis as evenly as they can.
-
-    Bin ``i`` of ``o`` on an axis of ``n`` cells is floor(i·n/o) … ceil((i+1)·n/o), so that bins overlap where
-    ``o`` does not divide ``n``, and ``o`` may be larger than ``n``.
+    """Maximum of each bin, for a given number of bins.
 
     Parameters
     ----------
-    output_size : tuple of (int or None), or int
-        The number of bins on each trailing axis, or on ``axes``; None keeps an axis as it is. An int needs
-        ``axes``.
-    return_indices : bool
-        As for :func:`max_pool`.
-    out : ndarray, or a pair of them with ``return_indices``
-        As for :func:`max_pool`.
+    x : array_like or Tensor
+        Input of any rank and memory layout; bool, integer or real floating dtype.
+    output_size : int or tuple of (int or None)
+        Number of bins along each pooled axis; None keeps the axis as it is. A tuple applies to the trailing axes, or to
+        ``axes``. An int applies to every axis in ``axes``, which is then required.
+    axes : int or sequence of int, optional
+        Axes of ``x`` that are pooled, in the order of ``output_size``. Defaults to the trailing axes.
+    return_indices : bool, optional
+        Also return the index of the selected element of each bin.
+    out : ndarray or pair of ndarray, optional
+        Array to write the result to, which is then returned; a pair of them with ``return_indices=True``. It must have
+        the shape and dtype of the result, may have any strides, and must not share memory with an input. NumPy inputs
+        only.
+
+    Returns
+    -------
+    y : ndarray or Tensor
+        The largest element of each bin, in the dtype of ``x``.
+    indices : ndarray of int64
+        Only with ``return_indices=True``: flat row-major index over the pooled axes of ``x``.
+
+    See Also
+    --------
+    adaptive_avg_pool : Average of each bin.
+    global_max_pool : Maximum over whole axes.
+    max_pool : Maximum of each window of a given size.
+
+    Notes
+    -----
+    Bin ``i`` of ``o`` along an axis of size ``n`` covers the elements from ``floor(i*n/o)`` up to, but not including,
+    ``ceil((i+1)*n/o)``. Bins cover the axis and are never empty; they overlap where ``o`` does not divide ``n``, and
+    ``o`` may be larger than ``n``. A pooled axis of size 0 is a ValueError.
+
+    NaN propagates. Among equal elements the first in row-major order is selected.
 
     Examples
     --------
     >>> import numpy as np, cenote as cn
     >>> cn.adaptive_max_pool(np.array([1, 2, 3]), (5,))
     array([1, 2, 2, 3, 3])
+    >>> cn.adaptive_max_pool(np.zeros((8, 480, 640, 3)), 7, axes=(1, 2)).shape
+    (8, 7, 7, 3)
     """
     outputs, op, _ = call("adaptive_max", x, (output_size, axes, return_indices), largest_of_bins, out)
     return outputs if op.argmax else outputs[0]
@@ -60,15 +92,49 @@ def largest_of_bins(output_size: Any, axes: Any, return_indices: Any) -> OpOf:
 @pooling
 def adaptive_avg_pool(
     x: ArrayLike,
-    output_size: Any,
+    output_size: int | Sequence[int | None],
     *,
-    axes: Ints | None = None,
+    axes: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
-    out: Array | None = None,
+    out: NDArray[Any] | None = None,
 ) -> Any:
-    """The average of each of ``output_size`` bins; the bins are those of :func:`adaptive_max_pool`.
+    """Average of each bin, for a given number of bins.
 
-    ``dtype`` and ``out`` are those of :func:`avg_pool`.
+    Parameters
+    ----------
+    x : array_like or Tensor
+        Input of any rank and memory layout; bool, integer, floating or complex dtype.
+    output_size : int or tuple of (int or None)
+        Number of bins along each pooled axis; None keeps the axis as it is. A tuple applies to the trailing axes, or to
+        ``axes``. An int applies to every axis in ``axes``, which is then required.
+    axes : int or sequence of int, optional
+        Axes of ``x`` that are pooled, in the order of ``output_size``. Defaults to the trailing axes.
+    dtype : dtype, optional
+        Dtype of the result. Floats and complex numbers keep theirs by default; integers and bool give float64. An
+        integer dtype gets the value rounded to nearest, ties to even, and clipped to its range; NaN becomes 0. An
+        integer result has no derivative. A complex ``x`` needs a complex dtype.
+    out : ndarray, optional
+        Array to write the result to, which is then returned. It must have the shape and dtype of the result, may have
+        any strides, and must not share memory with an input. NumPy inputs only.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Average of each bin.
+
+    See Also
+    --------
+    adaptive_max_pool : Maximum of each bin.
+    global_avg_pool : Average over whole axes.
+    avg_pool : Average of each window of a given size.
+
+    Notes
+    -----
+    Bin ``i`` of ``o`` along an axis of size ``n`` covers the elements from ``floor(i*n/o)`` up to, but not including,
+    ``ceil((i+1)*n/o)``. Bins cover the axis and are never empty; they overlap where ``o`` does not divide ``n``, and
+    ``o`` may be larger than ``n``. A pooled axis of size 0 is a ValueError.
+
+    NaN propagates.
 
     Examples
     --------
@@ -90,8 +156,32 @@ def average_of_bins(output_size: Any, axes: Any, dtype: Any) -> OpOf:
 
 
 @pooling
-def global_max_pool(x: ArrayLike, *, axes: Ints, out: Array | None = None) -> Any:
-    """The largest cell over the whole of ``axes``, which stay with length 1; ``out`` is that of :func:`max_pool`.
+def global_max_pool(x: ArrayLike, *, axes: int | Sequence[int], out: NDArray[Any] | None = None) -> Any:
+    """Maximum over whole axes.
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+        Input of any rank and memory layout; bool, integer or real floating dtype.
+    axes : int or sequence of int
+        Axes of ``x`` to pool over.
+    out : ndarray, optional
+        Array to write the result to, which is then returned. It must have the shape and dtype of the result, may have
+        any strides, and must not share memory with an input. NumPy inputs only.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Maximum, in the dtype of ``x``. The pooled axes are kept, with length 1.
+
+    See Also
+    --------
+    global_avg_pool : Average over whole axes.
+    adaptive_max_pool : Maximum of each of a given number of bins.
+
+    Notes
+    -----
+    NaN propagates. A pooled axis of size 0 is a ValueError.
 
     Examples
     --------
@@ -113,10 +203,42 @@ def largest_of_all(axes: Any) -> OpOf:
 
 
 @pooling
-def global_avg_pool(x: ArrayLike, *, axes: Ints, dtype: DTypeLike | None = None, out: Array | None = None) -> Any:
-    """The average over the whole of ``axes``, which stay with length 1.
+def global_avg_pool(
+    x: ArrayLike,
+    *,
+    axes: int | Sequence[int],
+    dtype: DTypeLike | None = None,
+    out: NDArray[Any] | None = None,
+) -> Any:
+    """Average over whole axes.
 
-    ``dtype`` and ``out`` are those of :func:`avg_pool`.
+    Parameters
+    ----------
+    x : array_like or Tensor
+        Input of any rank and memory layout; bool, integer, floating or complex dtype.
+    axes : int or sequence of int
+        Axes of ``x`` to pool over.
+    dtype : dtype, optional
+        Dtype of the result. Floats and complex numbers keep theirs by default; integers and bool give float64. An
+        integer dtype gets the value rounded to nearest, ties to even, and clipped to its range; NaN becomes 0. An
+        integer result has no derivative. A complex ``x`` needs a complex dtype.
+    out : ndarray, optional
+        Array to write the result to, which is then returned. It must have the shape and dtype of the result, may have
+        any strides, and must not share memory with an input. NumPy inputs only.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Average. The pooled axes are kept, with length 1.
+
+    See Also
+    --------
+    global_max_pool : Maximum over whole axes.
+    adaptive_avg_pool : Average of each of a given number of bins.
+
+    Notes
+    -----
+    NaN propagates. A pooled axis of size 0 is a ValueError.
 
     Examples
     --------

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import _core, cache
-from ..arguments.arrays import Array, DType, has_nan
+from ..arguments.arrays import DType, has_nan
 from ..arguments.errors import BadValue, format_value
-from ..arguments.values import Ints, Padding
+from ..arguments.values import Padding
 from ..backends.dispatch import dispatch
 from ..conv_core import FORMS, promoted
 from ..core import code_of, is_half
@@ -20,8 +20,6 @@ from ..geometry.conv import ConvGeometry, conv_frame, transpose_frame
 from ..ops.conv import Contract, Role
 from .call import finish, parse_dtype, result_dtype
 from .types import convolution
-
-Layout = Literal["channels_last", "channels_first"]
 
 # The last calls, by value: the same arguments on arrays of the same shapes and dtype go straight to the core.
 CONV, TRANSPOSE = _core.ConvCallCache(), _core.ConvCallCache()
@@ -34,47 +32,68 @@ def conv(
     w: ArrayLike,
     *,
     bias: ArrayLike | None = None,
-    stride: Ints = 1,
+    stride: int | Sequence[int] = 1,
     padding: Padding = 0,
-    dilation: Ints = 1,
+    dilation: int | Sequence[int] = 1,
     groups: int = 1,
-    layout: Layout = "channels_last",
+    layout: Literal["channels_last", "channels_first"] = "channels_last",
     dtype: DTypeLike | None = None,
-    out: Array | None = None,
+    out: NDArray[Any] | None = None,
 ) -> Any:
-    """Convolve ``x`` with the filters ``w``: each window of ``x`` times each filter, added up. Nothing is flipped.
+    """Convolution with channels, as in a neural network.
+
+    Each output is the sum of products of a window of ``x`` with a filter of ``w``. The filters are not flipped:
+    strictly, this is a cross-correlation.
 
     Parameters
     ----------
-    x : array_like
-        The data, ``(*batch, *spatial, C)``, or ``(*batch, C, *spatial)`` with channels first. There are as many
-        spatial axes as ``w`` has, and any number of batch axes, none included.
-    w : array_like
-        The filters, ``(*k, C/groups, O)``, or ``(O, C/groups, *k)`` with channels first.
-    bias : array_like, optional
-        One number per output channel, ``(O,)``, which is added to it.
-    stride : int or one int per spatial axis
-        The step from one window to the next.
-    padding : int, one int per axis, one (low, high) pair per axis, "valid", "same" or "same_lower"
-        Zeros around the spatial axes. "same" gives ⌈n/stride⌉ outputs, with the odd cell at the high end;
-        "same_lower" has it at the low end.
-    dilation : int or one int per axis
-        The distance between neighbouring cells of a filter.
-    groups : int
-        Into how many groups the channels are divided, in order: those of one group of ``x`` go to the same group of
-        the output and to no other. With as many groups as channels it is depthwise.
-    layout : {"channels_last", "channels_first"}
-        Where the channels stand in ``x``, ``w`` and the result.
+    x : array_like or Tensor
+        Input of shape ``(*batch, *spatial, C)``, or ``(*batch, C, *spatial)`` with channels first. It has as many
+        spatial axes as ``w``, at least one, and any number of batch axes, including none.
+    w : array_like or Tensor
+        Filters of shape ``(*k, C/groups, O)``, or ``(O, C/groups, *k)`` with channels first.
+    bias : array_like or Tensor, optional
+        Added to the result: one number per output channel, shape ``(O,)``.
+    stride : int or tuple of int, optional
+        Step between windows: one int for all spatial axes, or one per axis.
+    padding : int, tuple of int, tuple of (int, int) pairs, or str, optional
+        Number of elements added at both ends of every spatial axis: one int for all, one int per axis, or one
+        ``(low, high)`` pair per axis. "valid" adds none. "same" pads for ``ceil(n / stride)`` outputs; if the total is
+        odd, the extra element goes to the high end ("same_lower": to the low end). Padding is zero.
+    dilation : int or tuple of int, optional
+        Spacing between the elements of a filter: one int for all spatial axes, or one per axis.
+    groups : int, optional
+        Number of groups that the channels are divided into, in order. Each group of output channels sees only the input
+        channels of its own group; as many groups as channels is a depthwise convolution.
+    layout : {"channels_last", "channels_first"}, optional
+        Position of the channel axis in ``x``, ``w`` and the result.
     dtype : dtype, optional
-        Of the result, as for :func:`avg_pool`. Integers are then added in 64 bits, half precision in single.
+        Dtype of the result; by default the promoted dtype of the operands. Given, it also makes integers accumulate in
+        64 bits and half precision in float32. An integer dtype gets the value rounded to nearest, ties to even, and
+        clipped to its range; NaN becomes 0. An integer result has no derivative. A complex operand needs a complex
+        dtype.
     out : ndarray, optional
-        Where the result goes, as for :func:`max_pool`.
+        Array to write the result to, which is then returned. It must have the shape and dtype of the result, may have
+        any strides, and must not share memory with an input. NumPy inputs only.
 
     Returns
     -------
-    ndarray
-        The dtype is what NumPy's promotion makes of ``x``, ``w`` and ``bias``. Integers wrap around in it; float16
-        and bfloat16 are added in float32. bool is a TypeError.
+    ndarray or Tensor
+        Array of shape ``(*batch, *out, O)``, or ``(*batch, O, *out)`` with channels first, where the sizes ``out``
+        follow from the rules of :func:`output_shape`.
+
+    See Also
+    --------
+    conv_transpose : Transpose (adjoint) of this operation.
+    correlate : Filtering without channel axes.
+    convolve : The same with the filter flipped.
+    output_shape : The size rules.
+
+    Notes
+    -----
+    Integers wrap around in the promoted dtype; bool is a TypeError. float16 and bfloat16 are accumulated in float32.
+    The algorithm (direct, Winograd or FFT) is chosen by cost; :func:`which_kernel` names it. The result does not depend
+    on the number of threads.
 
     Examples
     --------
@@ -102,40 +121,72 @@ def conv_transpose(
     w: ArrayLike,
     *,
     bias: ArrayLike | None = None,
-    stride: Ints = 1,
+    stride: int | Sequence[int] = 1,
     padding: Padding = 0,
-    dilation: Ints = 1,
+    dilation: int | Sequence[int] = 1,
     groups: int = 1,
-    output_padding: Ints = 0,
-    output_shape: Ints | None = None,
-    layout: Layout = "channels_last",
+    output_padding: int | Sequence[int] = 0,
+    output_shape: int | Sequence[int] | None = None,
+    layout: Literal["channels_last", "channels_first"] = "channels_last",
     dtype: DTypeLike | None = None,
-    out: Array | None = None,
+    out: NDArray[Any] | None = None,
 ) -> Any:
-    """The adjoint of :func:`conv` with the same arguments and the same array ``w``: each cell of ``x`` times each
-    filter, added up where the filters lie. ⟨conv(a, w), b⟩ = ⟨a, conv_transpose(b, w)⟩.
+    """Transposed convolution: the adjoint of :func:`conv` with the same arguments.
+
+    With the same array ``w``, ⟨conv(a, w), b⟩ = ⟨a, conv_transpose(b, w)⟩.
 
     Parameters
     ----------
-    x : array_like
-        The data, ``(*batch, *spatial, C)``, or ``(*batch, C, *spatial)`` with channels first.
-    w : array_like
-        The filters of :func:`conv`: seen from here ``(*k, O/groups, C)``, or ``(C, O/groups, *k)`` with channels first.
-    bias : array_like, optional
-        One number per output channel, ``(O,)``, which is added to it.
-    stride, dilation, groups, layout
-        Those of :func:`conv`: a stride spreads the cells of ``x``.
-    padding : int, one int per axis, one (low, high) pair per axis, "valid", "same" or "same_lower"
-        That of :func:`conv`: cells taken away from the result. With "same" the result has n·stride cells.
-    output_padding : int or one int per axis
-        More cells at the high end, less than max(stride, dilation): a stride maps inputs of several sizes to one.
-        They are cells like others, and get what reaches them.
+    x : array_like or Tensor
+        Input of shape ``(*batch, *spatial, C)``, or ``(*batch, C, *spatial)`` with channels first.
+    w : array_like or Tensor
+        Filters of the :func:`conv` that it transposes: ``(*k, O/groups, C)``, or ``(C, O/groups, *k)`` with channels
+        first.
+    bias : array_like or Tensor, optional
+        Added to the result: one number per output channel, shape ``(O,)``.
+    stride : int or tuple of int, optional
+        Spacing of the elements of ``x`` in the result: one int for all spatial axes, or one per axis.
+    padding : int, tuple of int, tuple of (int, int) pairs, or str, optional
+        Padding of the :func:`conv` that it transposes: that many elements are cropped from both ends of every spatial
+        axis. One int for all, one int per axis, or one ``(low, high)`` pair per axis. "valid" crops none. "same" and
+        "same_lower" give an output size of ``n * stride``.
+    dilation : int or tuple of int, optional
+        Spacing between the elements of a filter: one int for all spatial axes, or one per axis.
+    groups : int, optional
+        Number of groups that the channels are divided into, in order. Each group of output channels sees only the input
+        channels of its own group; as many groups as channels is a depthwise convolution.
+    output_padding : int or tuple of int, optional
+        Additional output elements at the high end, fewer than ``max(stride, dilation)``. For a stride above 1,
+        :func:`conv` maps several input sizes to one output size: this selects among them.
     output_shape : sequence of int, optional
-        The spatial sizes of the result, instead of ``output_padding``: from the least, (n − 1)·stride − low − high +
-        (k − 1)·dilation + 1, to max(stride, dilation) − 1 more. With "same" also any size of which :func:`conv`
-        makes n.
-    dtype, out
-        Those of :func:`conv`.
+        Spatial sizes of the result, instead of ``output_padding``. They may exceed the smallest size,
+        ``(n - 1) * stride - low - high + dilation * (k - 1) + 1``, by up to ``max(stride, dilation) - 1``; with "same",
+        any size that :func:`conv` maps to ``n``.
+    layout : {"channels_last", "channels_first"}, optional
+        Position of the channel axis in ``x``, ``w`` and the result.
+    dtype : dtype, optional
+        Dtype of the result; by default the promoted dtype of the operands. Given, it also makes integers accumulate in
+        64 bits and half precision in float32. An integer dtype gets the value rounded to nearest, ties to even, and
+        clipped to its range; NaN becomes 0. An integer result has no derivative. A complex operand needs a complex
+        dtype.
+    out : ndarray, optional
+        Array to write the result to, which is then returned. It must have the shape and dtype of the result, may have
+        any strides, and must not share memory with an input. NumPy inputs only.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Array of shape ``(*batch, *out, O)``, or ``(*batch, O, *out)`` with channels first.
+
+    See Also
+    --------
+    conv : The operation that it transposes.
+    max_unpool : Partial inverse of max pooling.
+
+    Notes
+    -----
+    Elements that ``output_padding`` or ``output_shape`` add are ordinary outputs: filters that reach them contribute,
+    and so does the bias. Dtypes follow the rules of :func:`conv`.
 
     Examples
     --------

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ..arguments.arrays import Array
 from ..arguments.errors import Argument, BadValue, X, format_value
-from ..arguments.values import MOST_AXES, Ints, addressable, choice, per_axis
+from ..arguments.values import MOST_AXES, addressable, choice, per_axis
 from ..backends.dispatch import dispatch
 from ..conv_core import promoted
 from ..geometry.conv import ConvGeometry, check_extent
@@ -20,7 +20,6 @@ from ..ops.filtering import Filter
 from .call import finish
 from .types import convolution
 
-Mode = Literal["full", "same", "valid"]
 MODES = ("full", "same", "valid")
 K = Argument("k")
 Shape = tuple[int, ...]
@@ -31,44 +30,48 @@ def correlate(
     x: ArrayLike,
     k: ArrayLike,
     *,
-    mode: Mode = "full",
-    axes: Ints | None = None,
-    stride: Ints = 1,
-    dilation: Ints = 1,
-    out: Array | None = None,
+    mode: Literal["full", "same", "valid"] = "full",
+    axes: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] = 1,
+    dilation: int | Sequence[int] = 1,
+    out: NDArray[Any] | None = None,
 ) -> Any:
-    """Correlate ``x`` with the filter ``k``: ``y[i] = Σ x[i + t]·k[t]``, along the last axes or along ``axes``.
-
-    There are no channel axes: all other axes of ``x`` are filtered alike. :func:`conv` has channels and padding.
+    """Cross-correlation with a filter, without channel axes: ``y[i] = Σ x[i + t]·k[t]``.
 
     Parameters
     ----------
-    x : array_like
-        The data, of any rank.
-    k : array_like
-        The filter, with as many axes as are filtered.
-    mode : {"full", "same", "valid"}
-        All positions at which ``k`` and ``x`` overlap; as many as ``x`` has, centred as in
-        scipy.signal.correlate; or those at which ``k`` lies inside of ``x``. Elements outside of ``x`` are zero.
-    axes : int or sequence of int
-        The axes of ``x`` that are filtered, in the order of the filter's; the last ones by default.
-    stride : int or one int per filtered axis
-        Keep every so many results.
-    dilation : int or one int per filtered axis
-        The distance between neighbouring elements of the filter.
+    x : array_like or Tensor
+        Input of any rank. Axes that are not filtered are batch axes.
+    k : array_like or Tensor
+        Filter with one axis for each filtered axis of ``x``.
+    mode : {"full", "same", "valid"}, optional
+        "full": every position at which ``k`` and ``x`` overlap. "same": as many outputs as ``x`` has elements, centred
+        as in ``scipy.signal``. "valid": positions at which ``k`` lies inside ``x``. Elements outside ``x`` are zero.
+    axes : int or sequence of int, optional
+        Axes of ``x`` to filter along, in the order of the axes of ``k``. Defaults to the trailing axes.
+    stride : int or tuple of int, optional
+        Step between outputs: one int for all filtered axes, or one per axis.
+    dilation : int or tuple of int, optional
+        Spacing between the elements of the filter: one int for all filtered axes, or one per axis.
     out : ndarray, optional
-        Where the result goes, as for :func:`max_pool`.
+        Array to write the result to, which is then returned. It must have the shape and dtype of the result, may have
+        any strides, and must not share memory with an input. NumPy inputs only.
 
     Returns
     -------
-    ndarray
-        The dtype is what NumPy's promotion makes of ``x`` and ``k``, as for :func:`conv`. Complex filters are not
-        conjugated.
+    ndarray or Tensor
+        Filtered array, in the promoted dtype of ``x`` and ``k``. Complex filters are not conjugated.
 
     See Also
     --------
-    convolve : the same with the filter flipped, as np.convolve and scipy.signal.convolve have it.
-    conv : filters over channels, as in a neural network.
+    convolve : The same with the filter flipped.
+    conv : Filters over channels, with padding, as in a neural network.
+    avg_pool : Moving average.
+
+    Notes
+    -----
+    Long filters are applied by FFT where that is faster. Integers wrap around in the promoted dtype; bool is a
+    TypeError.
 
     Examples
     --------
@@ -90,21 +93,58 @@ def convolve(
     x: ArrayLike,
     k: ArrayLike,
     *,
-    mode: Mode = "full",
-    axes: Ints | None = None,
-    stride: Ints = 1,
-    dilation: Ints = 1,
-    out: Array | None = None,
+    mode: Literal["full", "same", "valid"] = "full",
+    axes: int | Sequence[int] | None = None,
+    stride: int | Sequence[int] = 1,
+    dilation: int | Sequence[int] = 1,
+    out: NDArray[Any] | None = None,
 ) -> Any:
-    """Convolve ``x`` with the filter ``k``: :func:`correlate` with the filter flipped, ``y[i] = Σ x[i − t]·k[t]``.
+    """Convolution with a filter, without channel axes: ``y[i] = Σ x[i − t]·k[t]``.
 
-    The arguments are those of :func:`correlate`.
+    The filter is flipped, as in ``np.convolve`` and ``scipy.signal.convolve``.
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+        Input of any rank. Axes that are not filtered are batch axes.
+    k : array_like or Tensor
+        Filter with one axis for each filtered axis of ``x``.
+    mode : {"full", "same", "valid"}, optional
+        "full": every position at which ``k`` and ``x`` overlap. "same": as many outputs as ``x`` has elements, centred
+        as in ``scipy.signal``. "valid": positions at which ``k`` lies inside ``x``. Elements outside ``x`` are zero.
+    axes : int or sequence of int, optional
+        Axes of ``x`` to filter along, in the order of the axes of ``k``. Defaults to the trailing axes.
+    stride : int or tuple of int, optional
+        Step between outputs: one int for all filtered axes, or one per axis.
+    dilation : int or tuple of int, optional
+        Spacing between the elements of the filter: one int for all filtered axes, or one per axis.
+    out : ndarray, optional
+        Array to write the result to, which is then returned. It must have the shape and dtype of the result, may have
+        any strides, and must not share memory with an input. NumPy inputs only.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Filtered array, in the promoted dtype of ``x`` and ``k``. Complex filters are not conjugated.
+
+    See Also
+    --------
+    correlate : The same without the flip.
+    conv : Filters over channels, with padding, as in a neural network.
+
+    Notes
+    -----
+    Long filters are applied by FFT where that is faster. Integers wrap around in the promoted dtype; bool is a
+    TypeError.
 
     Examples
     --------
     >>> import numpy as np, cenote as cn
     >>> cn.convolve([1, 2, 3], [0, 1, 10])
     array([ 0,  1, 12, 23, 30])
+    >>> cn.convolve(np.ones((2, 5)), [1, 2, 1], mode="same", axes=1)
+    array([[3., 4., 4., 4., 3.],
+           [3., 4., 4., 4., 3.]])
     """
     return filtered(x, k, (mode, axes, stride, dilation), True, out)
 

@@ -9,16 +9,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..arguments.arrays import Array, DType, as_array, has_nan, is_bfloat16, native
 from ..arguments.errors import BadType, BadValue, X, describe_type, format_value, public
-from ..arguments.values import Ints, Padding
+from ..arguments.values import Padding
 from ..autodiff.elementwise import DIFFERENTIABLE, multiplied
 from ..autodiff.graph import LinearFunction, Primitive
 from ..autodiff.linear import Gather, Mask, ScatterAdd
 from ..autodiff.opaque import opaque
-from ..autodiff.tensor import Tensor, apply, bind, data_of, linear
+from ..autodiff.recording import apply, bind, linear
+from ..autodiff.tensor import Tensor, data_of
 from ..backends.dispatch import dispatch
 from ..geometry.axes import Geometry
 from ..geometry.window import parse_window
@@ -57,15 +58,34 @@ def primitive_of(reducer: Reducer) -> Primitive:
 
 
 @public
-def reducer(fn: Binary, partials: Callable[[Any, Any], tuple[Any, Any]]) -> Reducer:
-    """Give a function for :func:`pool` its derivative: ``partials(a, b)`` → (∂fn/∂a, ∂fn/∂b).
+def reducer(
+    fn: Callable[[Any, Any], Any], partials: Callable[[Any, Any], tuple[Any, Any]]
+) -> Callable[[Any, Any], Any]:
+    """Attach partial derivatives to a binary function, for :func:`pool`.
+
+    Parameters
+    ----------
+    fn : callable
+        Function of two arrays, elementwise.
+    partials : callable
+        ``partials(a, b)`` returns the pair ``(∂fn/∂a, ∂fn/∂b)``.
+
+    Returns
+    -------
+    callable
+        ``fn``, which :func:`pool` can now differentiate in both modes.
+
+    See Also
+    --------
+    pool : Reduce each window with it.
+    check_grads : Test that the partial derivatives are right.
 
     Examples
     --------
     >>> import numpy as np, cenote as cn
-    >>> hypot = cn.reducer(np.hypot, lambda a, b: (a / np.hypot(a, b), b / np.hypot(a, b)))
-    >>> cn.pool(np.array([3.0, 4.0]), (2,), 0.0, hypot)
-    array([5.])
+    >>> squares = cn.reducer(lambda a, b: a + b * b, lambda a, b: (np.ones_like(a), 2 * b))
+    >>> cn.grad(lambda x: cn.pool(x, (2,), 0.0, squares).sum())(np.array([3.0, 4.0]))
+    array([6., 8.])
     """
     for name, function in (("fn", fn), ("partials", partials)):
         if not callable(function):
@@ -78,33 +98,68 @@ def reducer(fn: Binary, partials: Callable[[Any, Any], tuple[Any, Any]]) -> Redu
 @pooling
 def pool(
     x: ArrayLike,
-    window: Ints,
+    window: int | Sequence[int],
     init: Any,
-    reduce_fn: Binary,
+    reduce_fn: Callable[[Any, Any], Any],
     *,
-    stride: Ints | None = None,
+    stride: int | Sequence[int] | None = None,
     padding: Padding = 0,
-    dilation: Ints = 1,
+    dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
-    axes: Ints | None = None,
-    out: Array | None = None,
+    axes: int | Sequence[int] | None = None,
+    out: NDArray[Any] | None = None,
 ) -> Any:
-    """Fold any binary function over each window: ``reduce_fn(… reduce_fn(reduce_fn(init, x₀), x₁) …, xₖ)``.
+    """Reduce each window with any binary function.
 
-    The window arguments are those of :func:`max_pool`.
+    The result is ``reduce_fn(… reduce_fn(reduce_fn(init, x₀), x₁) …, xₖ)`` over the elements of the window in row-major
+    order.
 
     Parameters
     ----------
+    x : array_like or Tensor
+        Input of any rank and memory layout; bool, integer, floating or complex dtype.
+    window : int or tuple of int
+        Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
+        applies to every axis in ``axes``, which is then required.
     init : scalar
-        Where each fold starts: used once per window. A Python number takes the dtype of ``x``; from there on
-        NumPy's promotion holds.
+        Initial value of each reduction. A Python number takes the dtype of ``x``; a NumPy scalar keeps its own.
     reduce_fn : callable
-        A NumPy ufunc, a function on arrays, or :func:`reducer`. It is called once for each cell of the window,
-        with whole arrays, never once per element. Cells are taken in row-major order and padded ones skipped,
-        so a window without a real cell gives ``init``. ``np.maximum``, ``np.minimum`` and ``np.add`` run on
-        the compiled kernels; a float sum is then associated as in :func:`sum_pool`.
+        NumPy ufunc, function of two arrays, or the result of :func:`reducer`. It is called once per element of the
+        window, with whole arrays, never once per element of the array.
+    stride : int or tuple of int, optional
+        Step between windows: one int for all window axes, or one per axis. Defaults to ``window``, so that windows do
+        not overlap.
+    padding : int, tuple of int, tuple of (int, int) pairs, or str, optional
+        Number of elements added at both ends of every window axis: one int for all, one int per axis, or one
+        ``(low, high)`` pair per axis. "valid" adds none. "same" pads for ``ceil(n / stride)`` outputs; if the total is
+        odd, the extra element goes to the high end ("same_lower": to the low end). Padding is skipped.
+    dilation : int or tuple of int, optional
+        Spacing between the elements of a window: one int for all window axes, or one per axis.
+    ceil_mode : bool, optional
+        Round the output size up: keep a last window that extends past the end, if it starts inside the input or its low
+        padding.
+    axes : int or sequence of int, optional
+        Axes of ``x`` that the window applies to, in the order of ``window``. Defaults to the trailing axes.
     out : ndarray, optional
-        Where the result goes, as for :func:`max_pool`.
+        Array to write the result to, which is then returned. It must have the shape and dtype of the result, may have
+        any strides, and must not share memory with an input. NumPy inputs only.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Reduction of each window, in the dtype that ``reduce_fn`` gives. A window of nothing but padding gives ``init``.
+
+    See Also
+    --------
+    reducer : Attach partial derivatives to a function.
+    sum_pool : Sum of each window.
+    max_pool : Maximum of each window.
+
+    Notes
+    -----
+    ``np.maximum``, ``np.minimum`` and ``np.add`` run on the compiled kernels if ``init`` has the dtype of ``x``; a sum
+    of floats is then added in the order of :func:`sum_pool`. NumPy ufuncs with a known derivative can be
+    differentiated; any other function needs :func:`reducer`.
 
     Examples
     --------

@@ -50,24 +50,37 @@ def which_kernel(
     dtype: DTypeLike | None = None,
     **options: Any,
 ) -> str:
-    """The name of the algorithm that would serve a call of a pooling or convolution function.
+    """Name of the algorithm that would serve a call.
 
-    Nothing is computed. The name depends on the shapes, strides, dtype and options of the call, on the SIMD level in
-    use and on the number of threads. ``CENOTE_VERBOSE=1`` in the environment prints it for every call.
+    For bug reports and maintainers: nothing is computed.
 
     Parameters
     ----------
     op : str
-        The name of the function: "max_pool", "conv", …
+        Name of a pooling or convolution function, such as "max_pool" or "conv".
     x_or_shape : array_like or tuple of int
-        The data, or its shape: that of an array in C order.
-    window
-        The window, or for a convolution the filters or their shape. Adaptive functions take their ``output_size`` here,
-        global ones nothing.
-    dtype : dtype
-        Of the data, where a shape is given; float32 by default.
+        Input, or its shape, which stands for an array in C order.
+    window : int, tuple of int or array_like, optional
+        Second argument of the function: the window, the ``output_size`` of adaptive pooling, or the filters of a
+        convolution or their shape. Global pooling takes none.
+    dtype : dtype, optional
+        Dtype of the input. Defaults to that of the array, or float32 for a shape.
     **options
-        The other arguments of the call.
+        Other arguments of the function.
+
+    Returns
+    -------
+    str
+        Name of the algorithm; several are joined with " + ".
+
+    See Also
+    --------
+    show_config : SIMD level and number of threads.
+
+    Notes
+    -----
+    The name depends on shapes, strides, dtype and options, on the SIMD level and on the number of threads. With
+    ``CENOTE_VERBOSE=1`` in the environment it is printed for every call.
 
     Examples
     --------

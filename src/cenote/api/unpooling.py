@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ..arguments.arrays import Array, native
+from ..arguments.arrays import native
 from ..arguments.errors import Argument, BadType, BadValue, format_value, pluralize
-from ..arguments.values import Ints, Padding, addressable, as_int, as_sequence
+from ..arguments.values import Padding, addressable, as_int, as_sequence
 from ..backends.dispatch import dispatch
 from ..geometry.window import parse_window, resolve_axes, unpooled_sizes
 from ..ops.gather import Unpool
@@ -20,31 +21,58 @@ from .types import convolution
 def max_unpool(
     y: ArrayLike,
     indices: ArrayLike,
-    window: Ints,
+    window: int | Sequence[int],
     *,
-    stride: Ints | None = None,
+    stride: int | Sequence[int] | None = None,
     padding: Padding = 0,
-    dilation: Ints = 1,
-    axes: Ints | None = None,
-    output_shape: Ints | None = None,
-    out: Array | None = None,
+    dilation: int | Sequence[int] = 1,
+    axes: int | Sequence[int] | None = None,
+    output_shape: int | Sequence[int] | None = None,
+    out: NDArray[Any] | None = None,
 ) -> Any:
-    """Put pooled values back where :func:`max_pool` found them, and zero everywhere else.
+    """Partial inverse of :func:`max_pool`: put values back at their indices, and zero everywhere else.
 
     Parameters
     ----------
-    y : array_like
-        The values.
+    y : array_like or Tensor
+        Pooled values.
     indices : array_like of int
-        Where each goes, as ``return_indices=True`` gave them: flat and row-major over the pooled axes of the
-        result. −1 is skipped. Of two values for one cell the last in row-major order stays.
-    window, stride, padding, dilation, axes
-        As they were given to :func:`max_pool`.
+        Where each value goes, as returned by ``max_pool(..., return_indices=True)``: flat row-major index over the
+        pooled axes of the result. Values with index −1 are skipped; any other index out of range is a ValueError.
+    window : int or tuple of int
+        Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
+        applies to every axis in ``axes``, which is then required.
+    stride : int or tuple of int, optional
+        Step between windows: one int for all window axes, or one per axis. Defaults to ``window``, so that windows do
+        not overlap.
+    padding : int, tuple of int, tuple of (int, int) pairs, or str, optional
+        Number of elements added at both ends of every window axis: one int for all, one int per axis, or one
+        ``(low, high)`` pair per axis. "valid" adds none. "same" pads for ``ceil(n / stride)`` outputs; if the total is
+        odd, the extra element goes to the high end ("same_lower": to the low end). As for the pooling call.
+    dilation : int or tuple of int, optional
+        Spacing between the elements of a window: one int for all window axes, or one per axis.
+    axes : int or sequence of int, optional
+        Axes of ``y`` that the window applies to, in the order of ``window``. Defaults to the trailing axes.
     output_shape : sequence of int, optional
-        The sizes of the pooled axes of the result: any that hold the indices. By default the least that
-        pools to ``y``.
+        Sizes of the pooled axes of the result, any that contain the indices. Defaults to the smallest input that pools
+        to the shape of ``y``; with "same", to the output size times the stride.
     out : ndarray, optional
-        Where the result goes, as for :func:`max_pool`.
+        Array to write the result to, which is then returned. It must have the shape and dtype of the result, may have
+        any strides, and must not share memory with an input. NumPy inputs only.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Values at their indices, zero elsewhere, in the dtype of ``y``.
+
+    See Also
+    --------
+    max_pool : Gives the indices.
+    conv_transpose : Transpose of a convolution.
+
+    Notes
+    -----
+    If an index occurs more than once, the last value in row-major order is kept, and only it has a derivative.
 
     Examples
     --------

@@ -13,7 +13,6 @@ from ..arguments.values import as_int
 from .tensor import data_of
 from .transforms import jvp, vjp
 
-Function = Callable[..., Any]
 MODES = ("fwd", "rev")
 
 
@@ -22,28 +21,36 @@ class GradientError(AssertionError, ValueError):
 
 
 @public
-def check_grads(f: Function, args: Sequence[Any], order: int = 2, modes: Sequence[str] = MODES) -> None:
-    """Compare the derivatives of ``f`` at ``args`` with central differences, and raise if they disagree.
-
-    Along random directions: forward mode against differences of values, reverse mode against forward mode, and the
-    same of the derivatives themselves up to ``order``, the modes mixed. Where ``f`` has a kink (a tie in a maximum),
-    differences of values say nothing: move ``args`` away from it.
+def check_grads(f: Callable[..., Any], args: Sequence[Any], order: int = 2, modes: Sequence[str] = MODES) -> None:
+    """Compare the derivatives of a function with finite differences, and raise if they disagree.
 
     Parameters
     ----------
     f : callable
-        A function of arrays, with one array or a tuple of arrays as its value.
+        Function of arrays that returns an array, or a tuple of arrays.
     args : sequence
-        Where to check: float arrays are varied, integers are constant.
-    order : int
-        How many derivatives deep.
-    modes : sequence of {"fwd", "rev"}
-        Which modes to check.
+        Arguments to check at: a tuple. Floating and complex arrays are varied, integers are constant.
+    order : int, optional
+        Highest order of derivative to check.
+    modes : sequence of {"fwd", "rev"}, optional
+        Modes to check: forward, reverse or both.
 
     Raises
     ------
     GradientError
-        An AssertionError and a ValueError, whose message says which derivative is off, and by how much.
+        Both an AssertionError and a ValueError. The message says which derivative is off, and by how much.
+
+    See Also
+    --------
+    vjp : Reverse mode.
+    jvp : Forward mode.
+    reducer : Derivatives for a function of your own.
+
+    Notes
+    -----
+    Along random directions, forward mode is compared with central differences and reverse mode with forward mode; then
+    the same for the derivatives themselves, up to ``order``, with the modes mixed. Where ``f`` has a kink, such as a
+    tie in a maximum, differences mean nothing: move ``args`` away from it.
 
     Examples
     --------
@@ -111,7 +118,9 @@ def compare(what: str, got: Any, expected: Any, allowed: float) -> None:
         )
 
 
-def check(f: Function, args: list[Any], order: int, modes: Sequence[str], rng: np.random.Generator, name: str) -> None:
+def check(
+    f: Callable[..., Any], args: list[Any], order: int, modes: Sequence[str], rng: np.random.Generator, name: str
+) -> None:
     tangents = [direction(rng, a) for a in args]
     eps = precision([a for a in args if has_nan(a.dtype)])
     step = eps ** (1 / 3) * max(1.0, *(float(np.max(np.abs(a), initial=0.0)) for a in args if has_nan(a.dtype)))

@@ -11,7 +11,8 @@ import numpy as np
 from .elementwise import broadcast_to_dtype, form_of, unbroadcast
 from .functions import implements, normal_axes, reshape, swapaxes, transpose
 from .graph import LinearFunction, Primitive, Value
-from .tensor import FUNCTIONS, UFUNCS, Tensor, add_method, bind, data_of
+from .recording import bind
+from .tensor import FUNCTIONS, UFUNCS, Tensor, add_method, data_of
 
 # ------------------------------------------------------------------------------------------------- matmul
 

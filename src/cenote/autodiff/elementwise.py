@@ -13,7 +13,8 @@ import numpy as np
 
 from .graph import LinearFunction, Primitive, Value
 from .linear import Broadcast, Cast, Mask, SumTo
-from .tensor import UFUNCS, bind, data_of, linear, make
+from .recording import bind, linear
+from .tensor import UFUNCS, data_of, make
 
 Partial = Callable[..., Value]
 

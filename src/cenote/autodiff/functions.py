@@ -13,7 +13,8 @@ from ..arguments.errors import format_value
 from .elementwise import broadcast_to_dtype, masked, unbroadcast
 from .graph import LinearFunction, Primitive, Value
 from .linear import Broadcast, Cast, Gather, Permute, Reshape, ScatterAdd
-from .tensor import FUNCTIONS, Tensor, add_method, bind, data_of, linear
+from .recording import bind, linear
+from .tensor import FUNCTIONS, Tensor, add_method, data_of
 
 Axes = int | Sequence[int] | None
 MISSING = object()

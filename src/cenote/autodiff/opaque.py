@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ..arguments.arrays import Array
 from .graph import LinearFunction, Primitive, Value
-from .tensor import Tensor, bind
+from .recording import bind
+from .tensor import Tensor
 
 
 def no_derivative(name: str) -> LinearFunction:

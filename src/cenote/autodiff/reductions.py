@@ -11,7 +11,8 @@ from ..arguments.errors import format_value
 from .functions import Axes, astype, concatenate, getitem, implements, normal_axes, ravel, reshape, transpose
 from .graph import Value
 from .linear import CumulativeSum, SumTo
-from .tensor import UFUNCS, Tensor, data_of, linear
+from .recording import linear
+from .tensor import UFUNCS, Tensor, data_of
 
 
 def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:

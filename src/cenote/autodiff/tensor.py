@@ -1,11 +1,12 @@
 """The engine of derivatives: record what was computed, then push tangents or pull cotangents through it.
 
-A :class:`Tensor` is an array together with the node that recorded how it came about. A primitive says how it
-linearises: its output, and for each argument a :class:`LinearOperator`, the derivative as a function of a tangent and,
-transposed, of a cotangent. Both are made of primitives again, so that derivatives of any order follow from the one rule
-in either mode. Operations of this package are Ops (``ops/``), NumPy's functions are Primitives.
+A :class:`Tensor` is an array together with the node that recorded how it was computed. A primitive defines its
+linearization: its output, and for each argument a :class:`LinearOperator`, the derivative as a function of a tangent
+and, transposed, of a cotangent. Both consist of primitives again, so that this one rule gives derivatives of any order
+in either mode. Operations of this package are Ops (``ops/``), NumPy's functions are Primitives;
+``recording.py`` computes them.
 
-Orders are kept apart by levels. The value of a Tensor of one level may be a Tensor of a lower one; a primitive is
+Trace levels keep the orders apart. The value of a Tensor of one level may be a Tensor of a lower one; a primitive is
 recorded at the highest level among its arguments and computed with their values, which records it at the next
 lower one. Level 0 holds the Tensors that users make.
 """
@@ -13,7 +14,7 @@ lower one. Level 0 holds the Tensors that users make.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..arguments.arrays import Array, DType, as_array, has_nan
 from ..arguments.errors import BadType, BadValue, format_value
-from ..backends import dispatch
-from ..ops.base import LinearOperator, Op
-from .graph import Node, Primitive, Value, backward_pass
+from .graph import Node, Value, backward_pass
 from .owning import copied, is_shared
 
 # What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
@@ -32,24 +31,32 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 
 
 class Tensor(NDArrayOperatorsMixin):
-    """An array that remembers how it was computed, for ``backward()``.
+    """Array that records how it was computed, for ``backward()``.
 
     Parameters
     ----------
-    data : array_like
-        Copied.
+    data : array_like or Tensor
+        Values, which are copied.
     constant : bool, optional
-        A constant Tensor takes no part in derivatives. By default integers and bool are constant, floats and
-        complex numbers are not.
+        Whether derivatives ignore this Tensor. By default integers and bool are constant, floats and complex numbers
+        are not.
+
+    See Also
+    --------
+    grad : Gradients of functions, without Tensors.
+    vjp : Reverse mode.
+
+    Notes
+    -----
+    NumPy functions, ufuncs, operators and indexing work on Tensors and return Tensors; comparisons return plain arrays.
+    ``grad`` is None until ``backward()`` sets it, and again once the Tensor takes part in a new computation. To update
+    a parameter, assign to ``data``.
 
     Examples
     --------
     >>> import numpy as np, cenote as cn
     >>> x = cn.Tensor([[0.0, 10.0, 8.0], [2.0, 7.0, 3.0], [5.0, 7.0, 20.0]])
     >>> out = cn.max_pool(x, (2, 2), stride=1)
-    >>> out
-    Tensor([[10., 10.],
-            [ 7., 20.]])
     >>> out.sum().backward()
     >>> x.grad
     array([[0., 2., 0.],
@@ -79,9 +86,9 @@ class Tensor(NDArrayOperatorsMixin):
 
     @property
     def data(self) -> Array:
-        """The array itself; assign to it to change the values in place.
+        """The array. Assign to it, or into it, to change the values in place.
 
-        What is written into a result of a computation has no part in ``backward()``.
+        Values written into the result of a computation have no effect on ``backward()``.
         """
         node = self._node
         if node is not None and node.parents and self._level == 0 and not getattr(self, "_apart", False):
@@ -102,31 +109,37 @@ class Tensor(NDArrayOperatorsMixin):
 
     @property
     def constant(self) -> bool:
-        """Whether derivatives leave it out."""
+        """Whether derivatives ignore this Tensor."""
         return self._node is None
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
         held: tuple[int, ...] = data_of(self).shape
         return held
 
     @property
     def dtype(self) -> DType:
+        """Dtype of the array."""
         held: DType = data_of(self).dtype
         return held
 
     @property
     def ndim(self) -> int:
+        """Number of axes."""
         return int(data_of(self).ndim)
 
     @property
     def size(self) -> int:
+        """Number of elements."""
         return int(data_of(self).size)
 
     def item(self) -> Any:
+        """The only element, as a Python number."""
         return data_of(self).item()
 
     def tolist(self) -> Any:
+        """The elements, as nested lists of Python numbers."""
         return data_of(self).tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -166,9 +179,14 @@ class Tensor(NDArrayOperatorsMixin):
     def backward(self, g: Any = None) -> None:
         """Set ``grad`` of every Tensor that this one was computed from.
 
-        ``g`` is the gradient of something by this Tensor; by default ones, which for a Tensor that is not a scalar
-        means the gradient of its sum. The graph is freed: compute again before calling it again. A Tensor's ``grad``
-        stays until it takes part in a new computation.
+        Parameters
+        ----------
+        g : array_like, optional
+            Cotangent of this Tensor, with its shape. Defaults to ones: the gradient of the sum of its elements.
+
+        Notes
+        -----
+        The graph is freed: compute the Tensor again before calling this again.
         """
         if self._level:
             raise TypeError("backward() works on Tensors, not inside of vjp, jvp, linearize or grad")
@@ -199,7 +217,7 @@ class Tensor(NDArrayOperatorsMixin):
         return seed.astype(self.dtype)
 
     def null_grad(self) -> Tensor:
-        """Forget ``grad``."""
+        """Set ``grad`` to None, and return the Tensor."""
         self.grad = None
         return self
 
@@ -231,6 +249,7 @@ class Tensor(NDArrayOperatorsMixin):
 
     @property
     def T(self) -> Tensor:  # noqa: N802
+        """Transpose: the axes reversed."""
         return FUNCTIONS[np.transpose](self)  # type: ignore[no-any-return]
 
 
@@ -240,6 +259,8 @@ METHODS: dict[str, Callable[..., Any]] = {}
 def add_method(name: str, function: Callable[..., Any]) -> None:
     """Make a function of Tensors one of their methods."""
     METHODS[name] = function
+    if function.__doc__ is None:
+        function.__doc__ = f"As ``numpy.ndarray.{name}``."
     setattr(Tensor, name, function)
 
 
@@ -276,112 +297,3 @@ def data_of(value: Value) -> Any:
 
 def is_recorded(value: Value) -> bool:
     return isinstance(value, Tensor) and value._node is not None
-
-
-# ------------------------------------------------------------------------------------------------ recording
-
-
-def bind(primitive: Primitive, *args: Value, **parameters: Any) -> Any:
-    """Compute a primitive, recording it if one of its arguments is."""
-    level = level_of(args)
-    if level < 0:
-        out = primitive.evaluate(*(data_of(arg) for arg in args), **parameters)
-        return make(np.asarray(out), 0, None) if any(isinstance(arg, Tensor) for arg in args) else out
-    values, wanted = taken_apart(args, level)
-    out, derivatives = primitive.linearize(wanted, *values, **parameters)
-    return make(as_value(out), level, Node(parents_of(args, wanted, derivatives)))
-
-
-def apply(op: Op, *args: Value) -> tuple[Value, ...]:
-    """Compute an Op, recording it if one of its arguments is. The first output is a Tensor, others are plain arrays."""
-    for arg in args:
-        if type(arg) is not np.ndarray:
-            break
-    else:
-        return op.evaluate(*args)
-    level, tensors = -1, False
-    for arg in args:
-        if isinstance(arg, Tensor):
-            tensors = True
-            if arg._node is not None and arg._level > level:
-                level = arg._level
-    if not tensors:
-        return dispatch.bind(op, *args)
-    if level < 0:
-        outputs = dispatch.bind(op, *map(data_of, args))
-        return make(outputs[0], 0, None), *outputs[1:]
-    values, wanted = taken_apart(args, level)
-    outputs, derivatives = op.linearize(apply, wanted, *values)
-    parents = parents_of(args, wanted, derivatives)
-    if parents:
-        value = make(outputs[0], level, Node(parents))
-    else:  # a constant here, but perhaps not at a lower level
-        value = outputs[0] if isinstance(outputs[0], Tensor) else make(outputs[0], 0, None)
-    return (value,) if len(outputs) == 1 else (value, *map(data_of, outputs[1:]))
-
-
-def level_of(args: Sequence[Value]) -> int:
-    """The highest level at which an argument is recorded, −1 if none is."""
-    level = -1
-    for arg in args:
-        if isinstance(arg, Tensor) and arg._node is not None and arg._level > level:
-            level = arg._level
-    return level
-
-
-def taken_apart(args: Sequence[Value], level: int) -> tuple[list[Value], list[bool]]:
-    """The values of arguments below ``level``, and which of them are recorded there."""
-    values, wanted = [], []
-    for arg in args:
-        if isinstance(arg, Tensor):
-            mine = arg._node is not None and arg._level == level
-            if mine and level == 0:
-                arg.grad = None  # it takes part in something new
-            values.append(arg._value if mine or arg._node is None else arg)
-            wanted.append(mine)
-        else:
-            values.append(arg)
-            wanted.append(False)
-    return values, wanted
-
-
-def parents_of(
-    args: Sequence[Value], wanted: Sequence[bool], derivatives: Sequence[LinearOperator | None]
-) -> tuple[tuple[Node, LinearOperator], ...]:
-    found = [
-        (arg._node, derivative)
-        for arg, derivative, mine in zip(args, derivatives, wanted, strict=True)
-        if mine and derivative is not None
-    ]
-    return tuple(found)
-
-
-def as_value(out: Value) -> Value:
-    return out if type(out) is np.ndarray or isinstance(out, Tensor) else np.asarray(out)
-
-
-class Mapped(LinearOperator):
-    """A linear map of this package's as the derivative of what it was applied to."""
-
-    __slots__ = ("map",)
-
-    def __init__(self, map: Any) -> None:
-        self.map = map
-
-    def __call__(self, t: Value) -> Value:
-        return linear(t, self.map)
-
-    def transpose(self, g: Value) -> Value:
-        return linear(g, self.map.T)
-
-
-def linear(x: Value, map: Any) -> Any:
-    """Apply a linear map to anything, recording it if ``x`` is: the one rule for all of them."""
-    if not isinstance(x, Tensor):
-        return map(x if type(x) is np.ndarray else np.asarray(x))
-    out = linear(x._value, map)
-    if x._node is None:
-        return make(np.asarray(out), 0, None)
-    if x._level == 0:
-        x.grad = None  # it takes part in something new
-    return make(as_value(out), x._level, Node(((x._node, Mapped(map)),)))

@@ -18,15 +18,14 @@ from .elementwise import Form, form_of
 from .graph import Node, Value, backward_pass, forward_pass, new_level
 from .linear import Cast
 from .owning import copied, is_shared
-from .tensor import Tensor, data_of, linear, make
-
-Function = Callable[..., Any]
+from .recording import linear
+from .tensor import Tensor, data_of, make
 
 
 class Trace:
     """One run of a function: its inputs' nodes and its outputs, taken apart into values and nodes."""
 
-    def __init__(self, f: Function, primals: Sequence[Any]) -> None:
+    def __init__(self, f: Callable[..., Any], primals: Sequence[Any]) -> None:
         if not callable(f):
             raise BadType(Argument("f"), f"={format_value(f)} is {describe_type(f)}: a function is needed")
         self.primals = [operand(p, f"primals[{i}]") for i, p in enumerate(primals)]
@@ -133,14 +132,35 @@ def fitted(given: Any, like: Form, name: str, of: str) -> Value:
 
 
 @public
-def vjp(f: Function, *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    """The value of ``f`` and the function that pulls a cotangent of it back: reverse mode.
+def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """Value of a function, and its vector-Jacobian product: reverse mode.
+
+    Parameters
+    ----------
+    f : callable
+        Function of arrays that returns an array, or a tuple of arrays. Inside, arrays are :class:`Tensor`.
+    *primals : array_like or Tensor
+        Arguments of ``f``.
 
     Returns
     -------
-    (y, pull)
-        ``pull(g)`` is a tuple with one cotangent per primal, each in its primal's dtype. An integer primal is a
-        constant: float64 zeros. If ``f`` returns a tuple, ``y`` and ``g`` are tuples.
+    y : ndarray or tuple of ndarray
+        ``f(*primals)``.
+    pull : callable
+        ``pull(g)`` takes a cotangent of ``y``, with its shape, and returns a tuple with one cotangent per primal, each
+        in the dtype of its primal. If ``f`` returns a tuple, ``g`` is a tuple. It may be called any number of times.
+
+    See Also
+    --------
+    grad : Gradient of a scalar function.
+    jvp : Forward mode.
+    linearize : Forward mode, for several tangents.
+    check_grads : Compare derivatives with finite differences.
+
+    Notes
+    -----
+    An integer primal is constant: its cotangent is zeros of float64. Complex derivatives are transposes, not conjugate
+    transposes.
 
     Examples
     --------
@@ -160,9 +180,28 @@ def vjp(f: Function, *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...
 
 
 @public
-def linearize(f: Function, *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """The value of ``f`` and its derivative as a function of tangents, ``push(*tangents)``, without computing
-    ``f`` again.
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """Value of a function, and its derivative as a linear function of tangents.
+
+    Parameters
+    ----------
+    f : callable
+        Function of arrays that returns an array, or a tuple of arrays. Inside, arrays are :class:`Tensor`.
+    *primals : array_like or Tensor
+        Arguments of ``f``.
+
+    Returns
+    -------
+    y : ndarray or tuple of ndarray
+        ``f(*primals)``.
+    push : callable
+        ``push(*tangents)`` takes one tangent per primal and returns the tangent of ``y``, without evaluating ``f``
+        again.
+
+    See Also
+    --------
+    jvp : The same for one set of tangents.
+    vjp : Reverse mode.
 
     Examples
     --------
@@ -180,8 +219,34 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Callable[..., Any]]:
 
 
 @public
-def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """The value of ``f`` and its derivative along ``tangents``: forward mode.
+def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """Value of a function, and its Jacobian-vector product: forward mode.
+
+    Parameters
+    ----------
+    f : callable
+        Function of arrays that returns an array, or a tuple of arrays. Inside, arrays are :class:`Tensor`.
+    primals : sequence
+        Arguments of ``f``: a tuple with one array per argument.
+    tangents : sequence
+        Tangents of the primals: a tuple of arrays of the same shapes. The tangent of an integer primal must be zero.
+
+    Returns
+    -------
+    y : ndarray or tuple of ndarray
+        ``f(*primals)``.
+    dy : ndarray or tuple of ndarray
+        Derivative of ``f`` at ``primals`` along ``tangents``.
+
+    See Also
+    --------
+    linearize : The same for several sets of tangents.
+    vjp : Reverse mode.
+    check_grads : Compare derivatives with finite differences.
+
+    Notes
+    -----
+    Transforms nest: the ``jvp`` of a :func:`grad` is a Hessian-vector product.
 
     Examples
     --------
@@ -214,7 +279,9 @@ def checked_argnums(argnums: Any, count: int) -> tuple[int, ...]:
     return tuple(int(n) % count for n in numbers)
 
 
-def value_and_gradient(f: Function, argnums: Any, args: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+def value_and_gradient(
+    f: Callable[..., Any], argnums: Any, args: Sequence[Any], options: dict[str, Any]
+) -> tuple[Any, Any]:
     chosen = checked_argnums(argnums, len(args))
 
     def of_chosen(*values: Any) -> Any:
@@ -238,8 +305,31 @@ def value_and_gradient(f: Function, argnums: Any, args: Sequence[Any], options: 
 
 
 @public
-def grad(f: Function, argnums: int | Sequence[int] = 0) -> Function:
-    """The function that gives the gradient of a scalar function ``f`` by its arguments ``argnums``.
+def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """Gradient of a scalar function.
+
+    Parameters
+    ----------
+    f : callable
+        Function that returns a scalar. Inside, the arguments ``argnums`` are :class:`Tensor`.
+    argnums : int or sequence of int, optional
+        Which positional arguments to differentiate with respect to. They must be floating or complex.
+
+    Returns
+    -------
+    callable
+        Function with the arguments of ``f`` that returns the gradient with respect to ``argnums``: an array, or a tuple
+        of arrays if ``argnums`` is a sequence.
+
+    See Also
+    --------
+    value_and_grad : The value and the gradient.
+    vjp : For functions that do not return a scalar.
+    Tensor : Gradients by ``backward()``.
+
+    Notes
+    -----
+    Gradients nest to any order, and mix with :func:`vjp` and :func:`jvp`.
 
     Examples
     --------
@@ -260,8 +350,26 @@ def grad(f: Function, argnums: int | Sequence[int] = 0) -> Function:
 
 
 @public
-def value_and_grad(f: Function, argnums: int | Sequence[int] = 0) -> Function:
-    """As :func:`grad`, with the value of ``f`` before the gradient.
+def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """Value and gradient of a scalar function.
+
+    Parameters
+    ----------
+    f : callable
+        Function that returns a scalar. Inside, the arguments ``argnums`` are :class:`Tensor`.
+    argnums : int or sequence of int, optional
+        Which positional arguments to differentiate with respect to. They must be floating or complex.
+
+    Returns
+    -------
+    callable
+        Function with the arguments of ``f`` that returns the pair of its value and its gradient with respect to
+        ``argnums``: an array, or a tuple of arrays if ``argnums`` is a sequence.
+
+    See Also
+    --------
+    grad : The gradient only.
+    vjp : For functions that do not return a scalar.
 
     Examples
     --------

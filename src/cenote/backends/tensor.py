@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.tensor import Tensor, apply, data_of
+from ..autodiff.recording import apply
+from ..autodiff.tensor import Tensor, data_of
 from ..ops.base import Op, Spec
 from .dispatch import dispatch, register
 

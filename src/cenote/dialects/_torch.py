@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..api import convolution, pooling
+from ..api import convolution, sums
 from ..arguments.arrays import Array
 from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize, public
 from ..arguments.values import INT64_MAX, as_flag, as_int, as_sequence
@@ -139,9 +139,9 @@ def averaged(
     include_pad = as_flag("count_include_pad", count_include_pad)
     divisor = None if divisor_override is None else checked_divisor(divisor_override)
     if data.dtype.kind != "i":
-        return call(pooling.avg_pool, NAMES, data, **window, count_include_pad=include_pad, divisor=divisor)
+        return call(sums.avg_pool, NAMES, data, **window, count_include_pad=include_pad, divisor=divisor)
     held = np.asarray(data_of(data))
-    total = call(pooling.sum_pool, NAMES, held, **window)
+    total = call(sums.sum_pool, NAMES, held, **window)
     by = parse_window(**window).on(held.shape).counts(include_pad) if divisor is None else np.int64(divisor)
     out = truncated(total, by)
     return Tensor(out) if isinstance(data, Tensor) else out

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from ..api import convolution, pooling
+from ..api import convolution, pooling, sums
 from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize, public
 from ..arguments.values import as_int, as_sequence, per_axis
 from ..autodiff import transforms as autodiff
@@ -96,7 +96,7 @@ def avg_pool2d(
     The arguments are those of :func:`max_pool2d`. Padded cells are zeros, and count: the divisor is always the
     number of cells in a window.
     """
-    return pooled(pooling.avg_pool, x, kernel_size, stride, padding, dilation)
+    return pooled(sums.avg_pool, x, kernel_size, stride, padding, dilation)
 
 
 @public

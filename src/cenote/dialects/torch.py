@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..api import adaptive, pooling, unpooling
+from ..api import adaptive, norms, pooling, unpooling
 from ..arguments.arrays import as_array, has_nan
 from ..arguments.errors import BadType, BadValue, format_value, public
 from ..arguments.values import Ints, as_flag, real_number
@@ -189,7 +189,7 @@ def _lp_pool(
         raise BadValue(f"norm_type={format_value(norm_type)}: a number above 0 is needed, or inf or -inf")
     window = lay(rank, kernel_size, stride, 0, 1, ceil_mode)
     if power > 0:
-        return call(pooling.lp_pool, NAMES, data, **window, p=power)
+        return call(norms.lp_pool, NAMES, data, **window, p=power)
     magnitude = np.absolute(data if has_nan(data.dtype) else data.astype(np.float64))
     return call(pooling.min_pool, NAMES, magnitude, **window)
 

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..api import adaptive, pooling
+from ..api import adaptive, norms, pooling, sums
 from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize, public
 from ..arguments.values import Ints, per_axis, real_number
 from ..backends.dispatch import operand
@@ -359,7 +359,7 @@ def hard(spec: object) -> Function:
 def average(spec: object) -> Function:
     spec = checked(spec)
     # The divisor is the number of cells in the padded array, and without ceil_mode windows lie inside of that.
-    return lambda x: call(pooling.avg_pool, NAMES, x, window=spec.kernel, stride=spec.stride, padding=spec.padding)
+    return lambda x: call(sums.avg_pool, NAMES, x, window=spec.kernel, stride=spec.stride, padding=spec.padding)
 
 
 def smooth(spec: object, beta: object) -> Function:
@@ -368,7 +368,7 @@ def smooth(spec: object, beta: object) -> Function:
     if sharpness == 0 or not math.isfinite(sharpness):
         raise BadValue(f"beta={format_value(beta)}: a finite number other than 0 is needed")
     return lambda x: call(
-        pooling.smooth_max_pool,
+        norms.smooth_max_pool,
         NAMES, x, window=spec.kernel, stride=spec.stride, padding=spec.padding, beta=sharpness, pad_value=0.0,
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...api import pooling
+from ...api import pooling, sums
 from ...arguments.arrays import ordered
 from ...arguments.errors import BadValue, format_value, public
 from ...arguments.values import choice
@@ -54,7 +54,7 @@ def pool2d(X: ArrayLike, pool_size: Sequence[int], mode: Literal["max", "avg"] =
         raise BadValue(f"X has shape {format_value(data.shape)}: 2 axes are needed, (height, width)")
     size = ints("pool_size", pool_size, 1, count=2)
     wants_max = choice("mode", mode, ("max", "avg")) == "max"
-    out = call(pooling.max_pool if wants_max else pooling.avg_pool, NAMES, data, size, stride=1)
+    out = call(pooling.max_pool if wants_max else sums.avg_pool, NAMES, data, size, stride=1)
     if isinstance(out, Tensor):
         return out.astype(np.float32)
     with np.errstate(over="ignore"):  # what is too large for float32 is infinite there, as in the book

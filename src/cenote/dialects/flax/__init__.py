@@ -33,7 +33,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...api import fold, pooling
+from ...api import fold, pooling, sums
 from ...arguments.errors import BadType, BadValue, describe_type, format_value, pluralize, public
 from ...arguments.values import INT64_MAX, as_flag, as_int, as_sequence
 from ...backends.dispatch import operand
@@ -76,7 +76,7 @@ def avg_pool(
     x = operand(inputs, "inputs")
     laid, window = lay(x, window_shape, strides, padding)
     include_pad = as_flag("count_include_pad", count_include_pad)
-    return call(pooling.avg_pool, NAMES, laid, **window, count_include_pad=include_pad)
+    return call(sums.avg_pool, NAMES, laid, **window, count_include_pad=include_pad)
 
 
 @public
