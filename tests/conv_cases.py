@@ -11,10 +11,10 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import cases
-from cenote.arguments.arrays import native
 from cenote.arguments.errors import BadValue
-from cenote.conv_core import batched, filter_order
-from cenote.geometry.conv import ConvGeometry, conv_frame
+from cenote.core.conv import batched, filter_order
+from cenote.dtypes import native
+from cenote.geometry.conv import ConvGeometry, conv_geometry
 from cenote.reference import conv as slow
 
 Array = cases.Array
@@ -82,7 +82,7 @@ def conv_cases(draw: st.DrawFn, dtypes: list[np.dtype[Any]], rounded: bool = Fal
     x_shape = (*batch, channels, *spatial) if first else (*batch, *spatial, channels)
     w_shape = (outputs, inner, *kernel) if first else (*kernel, inner, outputs)
     try:
-        frame = conv_frame(x_shape, w_shape, **arguments)
+        frame = conv_geometry(x_shape, w_shape, **arguments)
     except BadValue:
         assume(False)
         raise
@@ -120,9 +120,9 @@ def reference(frame: ConvGeometry, result: str, operands: dict[str, Array], bias
     with np.errstate(all="ignore"):
         if result == "w":
             w = slow.conv_filter(held["x"], held["y"], frame.axes, frame.groups)
-            return w.transpose(w.ndim - 1, w.ndim - 2, *range(w.ndim - 2)) if frame.first else w
+            return w.transpose(w.ndim - 1, w.ndim - 2, *range(w.ndim - 2)) if frame.channels_first else w
         if result == "y":
             out = slow.conv(held["x"], held["w"], frame.axes, frame.groups, bias)
         else:
             out = slow.conv_input(held["w"], held["y"], frame.axes, frame.groups, bias)
-    return (np.moveaxis(out, -1, 1) if frame.first else out).reshape(getattr(frame, result))
+    return (np.moveaxis(out, -1, 1) if frame.channels_first else out).reshape(getattr(frame, result))

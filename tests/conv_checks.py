@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from cases import DEFAULT_LIMITS, Case, same_bits
-from cenote.conv_core import convolve
-from cenote.geometry.conv import ConvGeometry, conv_frame
+from cenote.core.conv import convolve
+from cenote.geometry.conv import ConvGeometry, conv_geometry
 from conv_cases import reference
 
 RESULTS = ["y", "x", "w"]
@@ -24,7 +24,7 @@ def frame_of(layout: str, batch: int, space: tuple[int, ...], window: tuple[int,
         shapes = (batch, channels, *space), (filters, channels // groups, *window)
     else:
         shapes = (batch, *space, channels), (*window, channels // groups, filters)
-    return conv_frame(*shapes, layout=layout, **options)
+    return conv_geometry(*shapes, layout=layout, **options)
 
 
 def whole(rng: np.random.Generator, shape: tuple[int, ...], dtype: str = "f", shift: int = 0) -> Any:
@@ -42,7 +42,7 @@ def check(
 ) -> None:
     rng = np.random.default_rng(sum(frame.x))
     arrays = {name: whole(rng, getattr(frame, name), dtype, shift) for name in "xwy"}
-    filters = frame.y[1 if frame.first else -1]
+    filters = frame.y[1 if frame.channels_first else -1]
     for result in results:
         operands = {name: a for name, a in arrays.items() if name != result}
         bias = rng.integers(-3, 4, filters).astype(dtype) if result == "y" else None

@@ -10,7 +10,7 @@ import numpy as np
 
 from cases import DEFAULT_LIMITS, LEVELS, Array, Case, make_data, same_bits
 from cenote import core
-from cenote.arguments.arrays import memory_order
+from cenote.core import memory_order
 from cenote.geometry.axes import Geometry
 from cenote.reference import pooling as reference
 
@@ -45,11 +45,11 @@ def omissions(x: Array) -> tuple[bool, ...]:
 
 
 def check_pick(x: Array, geometry: Geometry, largest: bool, omit: bool) -> None:
-    expected, expected_where = reference.pick(x, geometry, largest, omit)
+    expected, expected_where = reference.select(x, geometry, largest, omit)
     for case in ways(x, geometry):
         with case.setting():
-            values, where = core.pick(x, geometry, largest, omit, True)
-            only = core.pick(x, geometry, largest, omit, False)[0]
+            values, where = core.select_with_indices(x, geometry, largest, omit)
+            only = core.select(x, geometry, largest, omit)
         what = (largest, omit, x.dtype, case.level, case.threads, geometry)
         assert where is not None
         assert same_bits(values, expected), what
@@ -116,13 +116,13 @@ def scattered(g: Array, where: Array, geometry: Geometry, order: tuple[int, ...]
 def check_scatter(x: Array, geometry: Geometry, dtype: str, largest: bool = True, omit: bool = False) -> None:
     """To the bit, on every level, with any number of threads: a sum does not depend on how the plane is cut."""
     g = np.random.default_rng(4).standard_normal(geometry.out_shape).astype(dtype)
-    values, where = reference.pick(x, geometry, largest, omit)
-    expected = scattered(g, where, geometry, memory_order(core.winners(x, geometry, largest, omit)[1]))
+    values, where = reference.select(x, geometry, largest, omit)
+    expected = scattered(g, where, geometry, memory_order(core.select_with_offsets(x, geometry, largest, omit)[1]))
     gathered = np.where(where < 0, np.zeros((), dtype), expected[tuple(winning_cells(where, geometry))])
     for case in ways(x, geometry, 1):
         with case.setting():
-            found, offsets = core.winners(x, geometry, largest, omit)
-            got = core.scatter(g, offsets, geometry)
+            found, offsets = core.select_with_offsets(x, geometry, largest, omit)
+            got = core.scatter_add(g, offsets, geometry)
             back = core.gather(got, offsets, geometry)
         what = (case.level, case.threads, dtype, omit, geometry)
         assert same_bits(found, values), what

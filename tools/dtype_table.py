@@ -13,16 +13,16 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from cenote.arguments.arrays import NATIVE, RESULT, DType, as_array, averaged, convolved, native, real_valued, summed
+from cenote.arguments.arrays import as_array
 from cenote.arguments.errors import BadType
-from cenote.reference.pooling import accumulator
+from cenote.dtypes import RESULTS, TABLE, DType, accumulator, average_dtype, conv_dtype, native, norm_dtype, sum_dtype
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "dtypes.md"
 ERROR = "TypeError"
 Rule = Callable[[DType], DType]
 
 # The generic pool has no rule of its own: with a ufunc that keeps a dtype, it keeps the dtype.
-RULES: dict[str, Rule] = {**RESULT, "pool": native}
+RULES: dict[str, Rule] = {**RESULTS, "pool": native}
 
 REFUSED: dict[str, Any] = {
     "longdouble": "g",
@@ -36,15 +36,8 @@ REFUSED: dict[str, Any] = {
 
 
 def accepted() -> dict[str, DType]:
-    """Every dtype that windows know, by name: bool, signed, unsigned, floats by size, complex."""
-    known: list[DType] = [np.dtype(char) for char in NATIVE]
-    known.append(np.dtype(ml_dtypes.bfloat16))
-    ordered = sorted(known, key=lambda dtype: ("biuVfc".index(dtype.kind), dtype.itemsize, dtype.name))
-    named = {dtype.name: dtype for dtype in ordered}
-    place = list(named)
-    place.remove("bfloat16")
-    place.insert(place.index("float16") + 1, "bfloat16")
-    return {name: named[name] for name in place}
+    """Every dtype that windows know, by name, in the order of the table."""
+    return {name: np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name) for name in TABLE}
 
 
 def dtypes() -> dict[str, DType]:
@@ -86,10 +79,10 @@ def results_table() -> str:
 def accumulators_table() -> str:
     header = ["dtype", "`sum_pool`", "`avg_pool`", "`conv`, `conv_transpose`", "`lp_pool`, `smooth_max_pool`"]
     rules: list[Rule] = [
-        lambda dtype: accumulator(summed(dtype)),
-        lambda dtype: accumulator(averaged(dtype)),
-        lambda dtype: accumulator(convolved(dtype)),
-        lambda dtype: np.dtype(np.float64) if real_valued(dtype) else dtype,
+        lambda dtype: accumulator(sum_dtype(dtype)),
+        lambda dtype: accumulator(average_dtype(dtype)),
+        lambda dtype: accumulator(conv_dtype(dtype)),
+        lambda dtype: np.dtype(np.float64) if norm_dtype(dtype) else dtype,
     ]
     rows = [[code(name), *(code(result(rule, dtype)) for rule in rules)] for name, dtype in accepted().items()]
     return table(header, rows)
@@ -98,7 +91,7 @@ def accumulators_table() -> str:
 TEXT = """\
 # Dtypes
 
-<!-- Written by tools/dtype_table.py from the rules in src/cenote/arguments/arrays.py. Do not edit it by hand. -->
+<!-- Written by tools/dtype_table.py from the table in src/cenote/dtypes.py. Do not edit it by hand. -->
 
 ## What comes out
 

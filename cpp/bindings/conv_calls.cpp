@@ -71,14 +71,13 @@ int64_t checked_size(int64_t value, int64_t lowest) {
     return value;
 }
 
-void conv(int form, nb::handle x, nb::handle w, nb::handle y, nb::handle bias, nb::handle axes, int64_t groups,
-          int in_type) {
+void conv(Form form, nb::handle x, nb::handle w, nb::handle y, nb::handle bias, nb::handle axes, int64_t groups,
+          DType type) {
     ConvProblem r{};
-    if (form < 0 || form > 2 || in_type <= 0 || in_type > static_cast<int>(DType::c128) || groups < 1)
-        throw std::invalid_argument("no such convolution");
-    r.form = static_cast<Form>(form);
-    r.type = static_cast<DType>(in_type);
-    const Buffer bx(x, form == 1), bw(w, form == 2), by(y, form == 0);
+    if (type == DType::boolean || groups < 1) throw std::invalid_argument("no such convolution");
+    r.form = form;
+    r.type = type;
+    const Buffer bx(x, form == Form::input), bw(w, form == Form::filter), by(y, form == Form::conv);
     r.groups = groups;
     r.rank = bw.ndim() - 2;
     if (r.rank < 0 || bw.ndim() > kMaxDims || bx.ndim() != bw.ndim())
@@ -117,7 +116,7 @@ void conv(int form, nb::handle x, nb::handle w, nb::handle y, nb::handle bias, n
     const auto run = [&] { call("conv", bx.shape(), [&] { return conv_method_of(r); }, [&] { convolve(r); }); };
     if (bias.is_none()) return run();
     const Buffer bb(bias, false);
-    r.bias_stride = conv_array(bb, {form == 1 ? of_x.back() : of_y.back()}, width).stride[0];
+    r.bias_stride = conv_array(bb, {form == Form::input ? of_x.back() : of_y.back()}, width).stride[0];
     r.bias = static_cast<const char*>(bb.data());
     run();
 }
@@ -126,7 +125,7 @@ class ConvCallCache {
  public:
     // After a call has succeeded. `core` are the axes in the form that _core.convolve takes.
     void insert(nb::handle x, nb::handle w, nb::handle bias, nb::object given,
-                const std::vector<std::vector<int64_t>>& core, int64_t groups, bool first, int form, int type,
+                const std::vector<std::vector<int64_t>>& core, int64_t groups, bool first, Form form, DType type,
                 nb::object out_shape) {
         ArrayView data, filters, offset;
         if (!view_array(x, data) || !view_array(w, filters) || data.dtype != filters.dtype ||
@@ -144,8 +143,8 @@ class ConvCallCache {
         cached->first = first;
         cached->with_bias = !bias.is_none();
         ConvProblem& r = cached->problem;
-        r.form = static_cast<Form>(form);
-        r.type = static_cast<DType>(type);
+        r.form = form;
+        r.type = type;
         r.rank = rank;
         r.batch = batch ? data.shape[0] : 1;
         r.groups = groups;
@@ -232,7 +231,7 @@ void define_conv_calls(nb::module_& m) {
              nb::arg("given"))
         .def("clear", &ConvCallCache::clear);
     m.def("convolve", &conv, nb::arg("form"), nb::arg("x"), nb::arg("w"), nb::arg("y"), nb::arg("bias").none(),
-          nb::arg("axes"), nb::arg("groups"), nb::arg("in_type"));
+          nb::arg("axes"), nb::arg("groups"), nb::arg("type"));
 }
 
 }  // namespace cenote

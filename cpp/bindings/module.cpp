@@ -16,6 +16,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/buffer.hpp"
 #include "bindings/conv_calls.hpp"
+#include "bindings/enums.hpp"
 #include "bindings/immutable.hpp"
 #include "bindings/trace.hpp"
 #include "bindings/unlocked.hpp"
@@ -99,17 +100,17 @@ struct PoolPlan {
     const Axes* axes;
     Operation operation;
 
-    PoolPlan(nb::object geometry, int in, int work, int out, bool swap, int reduce, int prologue, int epilogue,
-             bool omit, bool include_pad, nb::handle pad_value, nb::handle divisor, double parameter)
+    PoolPlan(nb::object geometry, DType in, DType work, DType out, bool swap, Reduce reduce, Prologue prologue,
+             Epilogue epilogue, bool omit, bool include_pad, nb::handle pad_value, nb::handle divisor, double parameter)
         : axes_object(geometry), axes(nb::cast<const Axes*>(geometry)), operation{} {
         Operation& r = operation;
-        r.in = static_cast<DType>(in);
-        r.work = static_cast<DType>(work);
-        r.out = static_cast<DType>(out);
+        r.in = in;
+        r.work = work;
+        r.out = out;
         r.swap = swap;
-        r.reduce = static_cast<Reduce>(reduce);
-        r.prologue = static_cast<Prologue>(prologue);
-        r.epilogue = static_cast<Epilogue>(epilogue);
+        r.reduce = reduce;
+        r.prologue = prologue;
+        r.epilogue = epilogue;
         r.omit = omit;
         r.include_pad = include_pad;
         r.physical_padding = !pad_value.is_none();
@@ -255,7 +256,8 @@ bool is_dense(const PoolProblem& r, const Buffer& x) {
 
 // Σ weight·t over each window; with `transposed` axes the transpose of that map, where t has one value per window.
 void weigh(const Axes& axes, nb::handle transposed, bool exponential, double parameter, double q, bool odd,
-           nb::handle pad_value, nb::handle x, nb::handle t, nb::handle out, int x_type, int t_type, nb::handle order) {
+           nb::handle pad_value, nb::handle x, nb::handle t, nb::handle out, DType x_type, DType t_type,
+           nb::handle order) {
     WeightedProblem p{};
     Weights& w = p.weights;
     w.exponential = exponential;
@@ -267,9 +269,8 @@ void weigh(const Axes& axes, nb::handle transposed, bool exponential, double par
     const Buffer elements(x, false), operand(t, false), result(out, true);
     const int64_t windows = set_geometry(p.windows, axes, elements, order);
     const bool spread = !transposed.is_none();
-    const auto fits = [](int type, const Buffer& array) {
-        return type >= static_cast<int>(DType::f16) && type <= static_cast<int>(DType::f64) &&
-               array.itemsize() == size_of(static_cast<DType>(type));
+    const auto fits = [](DType type, const Buffer& array) {
+        return type >= DType::f16 && type <= DType::f64 && array.itemsize() == size_of(type);
     };
     if (!fits(x_type, elements) || !fits(t_type, operand) || !fits(t_type, result) || !is_dense(p.windows, elements))
         throw std::invalid_argument("an array does not have its dtype's item size, or x is not dense");
@@ -277,9 +278,9 @@ void weigh(const Axes& axes, nb::handle transposed, bool exponential, double par
     if (operand.bytes() != (spread ? windows : size) * operand.itemsize() ||
         result.bytes() != (spread ? size : windows) * result.itemsize())
         throw std::invalid_argument("the arrays do not match the geometry");
-    p.windows.in = static_cast<DType>(x_type);
+    p.windows.in = x_type;
     p.t = static_cast<const char*>(operand.data());
-    p.t_type = static_cast<DType>(t_type);
+    p.t_type = t_type;
     p.windows.y = static_cast<char*>(result.data());
     if (spread) {
         const auto& back = nb::cast<const Axes&>(transposed);
@@ -317,13 +318,15 @@ NB_MODULE(_core, m) {
     // A daemon thread still in a call at interpreter exit keeps the call's objects alive: not a leak to report to
     // users.
     nb::set_leak_warnings(false);
+    define_enums(m);
     nb::class_<Axes>(m, "Axes")
         .def(nb::init<std::vector<int64_t>>(), nb::arg("shape"))
         .def("add", &Axes::add, nb::arg("position"), nb::arg("n"), nb::arg("o"), nb::arg("k"), nb::arg("s"),
              nb::arg("d"), nb::arg("low"), nb::arg("high"), nb::arg("starts"), nb::arg("lengths"),
              nb::arg("spread_stride"), nb::arg("spread_taps"), nb::arg("spread_low"));
     nb::class_<PoolPlan>(m, "PoolPlan")
-        .def(nb::init<nb::object, int, int, int, bool, int, int, int, bool, bool, nb::handle, nb::handle, double>(),
+        .def(nb::init<nb::object, DType, DType, DType, bool, Reduce, Prologue, Epilogue, bool, bool, nb::handle,
+                      nb::handle, double>(),
              nb::arg("axes"), nb::arg("in_type"), nb::arg("work_type"), nb::arg("out_type"), nb::arg("swap"),
              nb::arg("reduce"), nb::arg("prologue"), nb::arg("epilogue"), nb::arg("omit"), nb::arg("include_pad"),
              nb::arg("pad_value").none(), nb::arg("divisor").none(), nb::arg("parameter"))

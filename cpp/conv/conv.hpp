@@ -35,7 +35,8 @@ const char* conv_method_of(const ConvProblem& problem);
 
 // As set_limits() for pooling.
 void set_conv_limits(int64_t bytes_per_tile, int64_t elements_per_thread);
-// For tests: overlap-save wherever it is possible (1), never (0), or where it costs less (-1).
-void set_fft(int mode);
+// For tests: overlap-save where it costs less, never, or wherever it is possible.
+enum class FftMode : uint8_t { automatic, never, always };
+void set_fft(FftMode mode);
 
 }  // namespace cenote

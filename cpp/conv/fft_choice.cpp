@@ -21,7 +21,7 @@ constexpr int64_t kLeastTaps = 48, kLeastLine = 256, kLeastSide = 16, kMostSide 
                   kMostElements = int64_t{1} << 22;
 constexpr int64_t kMostBytes = int64_t{64} << 20;  // of the spectra of a group's filters, and of a pair's source
 
-std::atomic<int> forced_mode{-1};  // for tests: 1 wherever it can be, 0 never
+std::atomic<FftMode> forced_mode{FftMode::automatic};  // for tests
 
 double cost_of(const ConvPlan& p, const FftChoice& c) {
     const double n = static_cast<double>(c.columns.n * (c.line ? 1 : c.rows.n));
@@ -68,11 +68,12 @@ void for_sizes(const ConvPlan& p, size_t axis, int64_t first, int64_t last, F bo
 
 }  // namespace
 
-void set_fft(int mode) { forced_mode.store(mode, std::memory_order_relaxed); }
+void set_fft(FftMode mode) { forced_mode.store(mode, std::memory_order_relaxed); }
 
 bool choose_fft(const ConvPlan& p, bool filter, FftChoice& best) {
-    const int forced = forced_mode.load(std::memory_order_relaxed);
-    if (forced == 0 || (p.taps < kLeastTaps && forced < 0) || p.part < DType::f16) return false;
+    const FftMode mode = forced_mode.load(std::memory_order_relaxed);
+    const bool automatic = mode == FftMode::automatic;
+    if (mode == FftMode::never || (p.taps < kLeastTaps && automatic) || p.part < DType::f16) return false;
     for (const ConvPlanAxis& a : p.axes)
         if (a.phases.size() != 1 || a.out_step != 1 || static_cast<int64_t>(a.phases[0].taps.size()) != a.k ||
             a.k == 0 || a.u.end <= a.u.begin || a.n == 0)
@@ -86,7 +87,7 @@ bool choose_fft(const ConvPlan& p, bool filter, FftChoice& best) {
     else if (p.reduce * p.out >= kMatrix)
         direct *= kMatrixCost;
     if (!filter && p.reduce >= kWinogradChannels && p.taps <= kWinogradTaps && winograd_pays(p)) direct *= kMatrixCost;
-    if (direct < kCall && forced < 0) return false;
+    if (direct < kCall && automatic) return false;
     best.cost = -1;
     for (size_t q = 0; q < p.axes.size(); ++q) {
         if (p.axes[q].k == 1) continue;
@@ -100,7 +101,7 @@ bool choose_fft(const ConvPlan& p, bool filter, FftChoice& best) {
             });
         }
     }
-    return best.cost >= 0 && (forced == 1 || best.cost + kCall < direct);
+    return best.cost >= 0 && (mode == FftMode::always || best.cost + kCall < direct);
 }
 
 }  // namespace cenote

@@ -294,13 +294,13 @@ def test_offsets_are_small_and_only_made_for_a_derivative(monkeypatch: pytest.Mo
         geometry = parse_window(window, 1).on((260, 260))
         assert core.offset_dtype(geometry) == dtype
     calls = []
-    real = core.run_selection
+    real = core.run
 
     def recorded(*args: Any) -> Any:
         calls.append(args[-1])
         return real(*args)
 
-    monkeypatch.setattr(core, "run_selection", recorded)
+    monkeypatch.setattr(core, "run", recorded)
     x = np.arange(8.0)
     cn.max_pool(x, (2,))
     cn.max_pool(cn.Tensor(x, constant=True), (2,))

@@ -117,10 +117,10 @@ def test_planes_of_more_than_one_strip() -> None:
     for shape, k in (((2, 12, 2200), (9, 10)), ((900, 70), (33, 9)), ((40, 2100), (31, 20))):
         x = rng.standard_normal(shape).astype("f")
         geometry = parse_window(k, 1).on(shape)
-        expected = [reference.pick(x, geometry, True, False)[0], reference.avg_pool(x, geometry, False, None, True)]
+        expected = [reference.select(x, geometry, True, False)[0], reference.avg_pool(x, geometry, False, None, True)]
         for case in ways(x, geometry):
             with case.setting():
-                assert same_bits(core.pick(x, geometry, True, False, False)[0], expected[0])
+                assert same_bits(core.select(x, geometry, True, False), expected[0])
                 assert same_bits(core.avg_pool(x, geometry, False, None, True), expected[1])
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import cenote as cn
 from cases import BFLOAT16, COMPLEX, DEFAULT_LIMITS, FLOATS, INTEGERS, LEVELS, Case, examples, same_bits
-from cenote.conv_core import convolve
+from cenote.core.conv import convolve
 from cenote.geometry.axes import Axis
-from cenote.geometry.conv import conv_frame
+from cenote.geometry.conv import conv_geometry
 from cenote.reference import conv as slow
 from conv_cases import DTYPES, ConvCase, conv_cases, reference
 
@@ -129,7 +129,7 @@ def test_sums_are_as_exact_as_their_number_of_terms_allows(case: ConvCase, resul
 def test_many_channels_are_as_exact_as_a_plain_sum(level: str, result: str) -> None:
     """3x3 on 64 channels, where a faster method may be taken: its error is at most twice that of adding one by one."""
     rng = np.random.default_rng(1)
-    frame = conv_frame((2, 13, 14, 64), (3, 3, 64, 64), 1, "same", 1, 1, "channels_last")
+    frame = conv_geometry((2, 13, 14, 64), (3, 3, 64, 64), 1, "same", 1, 1, "channels_last")
     source, w = (rng.standard_normal(shape).astype(np.float32) for shape in (frame.x, frame.w))
     padded = np.pad(source, ((0, 0), (1, 1), (1, 1), (0, 0)))
     turned = w if result == "y" else w[::-1, ::-1].swapaxes(2, 3)
@@ -150,7 +150,7 @@ def test_many_channels_are_as_exact_as_a_plain_sum(level: str, result: str) -> N
 def test_large_filters_are_as_exact_as_a_plain_sum(dtype: str, result: str) -> None:
     """25x26 on one channel, where a faster method may be taken, and what is not finite stays in its windows."""
     rng = np.random.default_rng(2)
-    frame = conv_frame((1, 124, 125, 1), (25, 26, 1, 1), 1, 0, 1, 1, "channels_last")
+    frame = conv_geometry((1, 124, 125, 1), (25, 26, 1, 1), 1, 0, 1, 1, "channels_last")
     source, w = (rng.standard_normal(shape).astype(dtype) for shape in (getattr(frame, "xy"[result == "x"]), frame.w))
     padded = source[0, :, :, 0] if result == "y" else np.pad(source[0, :, :, 0], ((24, 24), (25, 25)))
     turned = w[:, :, 0, 0] if result == "y" else w[::-1, ::-1, 0, 0]
@@ -185,7 +185,7 @@ def test_every_number_of_channels_around_the_vector_widths(level: str, dtype: st
             x_shape = (2, c_in, 5, 9) if first else (2, 5, 9, c_in)
             w_shape = (c_out, c_in // groups, 3, 2) if first else (3, 2, c_in // groups, c_out)
             layout = "channels_first" if first else "channels_last"
-            frame = conv_frame(x_shape, w_shape, (1, 2), "same", 1, groups, layout)
+            frame = conv_geometry(x_shape, w_shape, (1, 2), "same", 1, groups, layout)
             arrays = {n: rng.integers(-3, 4, getattr(frame, n)).astype(dtype) for n in "xwy"}
             for result in RESULTS:
                 operands = {n: a for n, a in arrays.items() if n != result}
@@ -201,7 +201,7 @@ def test_every_length_of_a_row(level: str) -> None:
     for n in range(1, 71):
         for k, s, d, channels, groups in ((1, 1, 1, 4, 1), (3, 1, 1, 1, 1), (3, 2, 1, 3, 1), (9, 1, 1, 2, 2),
                                           (4, 3, 2, 2, 1), (5, 1, 1, 6, 6), (2, 5, 3, 4, 4)):  # fmt: skip
-            frame = conv_frame(
+            frame = conv_geometry(
                 (1, channels, n), (2 * channels, channels // groups, k), s, k, d, groups, "channels_first"
             )
             arrays = {name: rng.integers(-3, 4, getattr(frame, name)).astype("f") for name in "xwy"}
@@ -218,7 +218,7 @@ def test_large_enough_to_be_cut_into_blocks(layout: str) -> None:
     rng = np.random.default_rng(4)
     first = layout == "channels_first"
     x_shape, w_shape = ((3, 70, 37, 41), (130, 70, 3, 3)) if first else ((3, 37, 41, 70), (3, 3, 70, 130))
-    frame = conv_frame(x_shape, w_shape, 1, ((1, 1), (0, 3)), 1, 1, layout)
+    frame = conv_geometry(x_shape, w_shape, 1, ((1, 1), (0, 3)), 1, 1, layout)
     arrays = {n: rng.integers(-3, 4, getattr(frame, n)).astype("f") for n in "xwy"}
     for result in RESULTS:
         operands = {n: a for n, a in arrays.items() if n != result}
@@ -240,7 +240,7 @@ def test_small_planes_of_many_channels(layout: str, level: str) -> None:
         first = layout == "channels_first"
         x_shape = (8, channels, rows, columns) if first else (8, rows, columns, channels)
         w_shape = (72, channels, 3, 3) if first else (3, 3, channels, 72)
-        frame = conv_frame(x_shape, w_shape, 1, pads, 1, 1, layout)
+        frame = conv_geometry(x_shape, w_shape, 1, pads, 1, 1, layout)
         arrays = {n: rng.integers(-3, 4, getattr(frame, n)).astype("f") for n in "xwy"}
         for result in RESULTS:
             operands = {n: a for n, a in arrays.items() if n != result}
@@ -256,7 +256,7 @@ def test_the_strides_of_axes_of_one_cell_mean_nothing(level: str, layout: str) -
     rng = np.random.default_rng(6)
     first = layout == "channels_first"
     x_shape, w_shape = ((1, 1, 2, 2, 3), (5, 1, 1, 2, 2, 1)) if first else ((1, 2, 2, 3, 1), (1, 2, 2, 1, 1, 5))
-    frame = conv_frame(x_shape, w_shape, 1, 0, 1, 1, layout)
+    frame = conv_geometry(x_shape, w_shape, 1, 0, 1, 1, layout)
     arrays = {name: rng.integers(-3, 4, getattr(frame, name)).astype("f") for name in "xwy"}
     for result, name, stride in itertools.product(RESULTS, "xwy", (-4, 4, 8, -12, 0, 4096)):
         operands = {n: a for n, a in arrays.items() if n != result}
@@ -297,7 +297,7 @@ def test_what_is_not_finite_stays_in_its_group(dtype: str, level: str) -> None:
         first = layout == "channels_first"
         x_shape = (2, groups * into, 5, 6) if first else (2, 5, 6, groups * into)
         w_shape = (groups * out, into, 2, 3) if first else (2, 3, into, groups * out)
-        frame = conv_frame(x_shape, w_shape, (1, 2), 1, 1, groups, layout)
+        frame = conv_geometry(x_shape, w_shape, (1, 2), 1, 1, groups, layout)
         for result, value in itertools.product("yx", (np.nan, np.inf)):
             operands = {name: np.ones(getattr(frame, name), dtype) for name in "xwy" if name != result}
             source = operands["x" if result == "y" else "y"]

@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 from cases import BFLOAT16, DEFAULT_LIMITS, LEVELS, Case, same_bits
 from cenote import _core
 from cenote.arguments.errors import BadValue
-from cenote.conv_core import convolve
+from cenote.core.conv import convolve
 from cenote.geometry.conv import ConvGeometry
 from conv_cases import reference
 from conv_checks import LAYOUTS, RESULTS, frame_of
 
 Array = Any
-AUTOMATIC, NEVER, ALWAYS = -1, 0, 1
+AUTOMATIC, NEVER, ALWAYS = _core.FftMode.automatic, _core.FftMode.never, _core.FftMode.always
 ROUNDING = {"e": 2.0**-11, "f": 2.0**-24, "d": 2.0**-53, "F": 2.0**-24, "D": 2.0**-53}  # half a unit of a result
 
 
 @contextmanager
-def method(mode: int) -> Iterator[None]:
+def method(mode: _core.FftMode) -> Iterator[None]:
     _core.set_fft(mode)
     try:
         yield
@@ -67,7 +67,11 @@ def check(frame: ConvGeometry, dtype: Any = "f", results: Any = RESULTS, **how: 
             continue  # it has phases, and direct sums
         operands = others(arrays, result)
         shape = channels.get(result)
-        bias = None if shape is None else normal(np.random.default_rng(9), (shape[1 if frame.first else -1],), dtype)
+        bias = (
+            None
+            if shape is None
+            else normal(np.random.default_rng(9), (shape[1 if frame.channels_first else -1],), dtype)
+        )
         got = run(frame, result, operands, bias, **how)
         held = None if bias is None else wide(bias)
         exact = reference(frame, result, {name: wide(a) for name, a in operands.items()}, held)

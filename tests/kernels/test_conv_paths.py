@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cases import LEVELS
-from cenote.conv_core import convolve
+from cenote.core.conv import convolve
 from conv_cases import reference
 from conv_checks import LAYOUTS, check, frame_of
 
@@ -59,7 +59,7 @@ def test_a_depthwise_filter_sees_only_real_cells(layout: str) -> None:
     """Cells behind the end of a row, which vectors read too, do not count: not even if they are infinite."""
     frame = frame_of(layout, 1, (4, 11), (3, 3), channels=3, filters=3, groups=3, padding=((0, 0), (0, 0)))
     x, y = np.ones(frame.x, "f"), np.ones(frame.y, "f")
-    x[(0, 1, 3, 10) if frame.first else (0, 3, 10, 1)] = np.inf
+    x[(0, 1, 3, 10) if frame.channels_first else (0, 3, 10, 1)] = np.inf
     with np.errstate(invalid="ignore"):
         got = convolve(frame, "w", {"x": x, "y": y})
         np.testing.assert_array_equal(got, reference(frame, "w", {"x": x, "y": y}))

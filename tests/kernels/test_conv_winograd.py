@@ -11,7 +11,7 @@ import pytest
 import cenote as cn
 from cases import DEFAULT_LIMITS, LEVELS, Case, same_bits
 from cenote import _core
-from cenote.conv_core import convolve
+from cenote.core.conv import convolve
 from conv_cases import reference
 from conv_checks import LAYOUTS, check, frame_of
 
@@ -266,7 +266,7 @@ def test_winograd_has_the_same_bits_for_any_number_of_threads_beside_what_is_not
     frame = frame_of(layout, 1, (14, 14), (3, 3), channels=64, filters=256, padding=1)
     rng = np.random.default_rng(3)
     x, w = (rng.standard_normal(shape).astype("f") for shape in (frame.x, frame.w))
-    w[(70, 3, 1, 1) if frame.first else (1, 1, 3, 70)] = np.inf
+    w[(70, 3, 1, 1) if frame.channels_first else (1, 1, 3, 70)] = np.inf
     results = []
     for threads in (1, 2, 3, 8):
         with Case(x, {}, None, LEVELS[-1], threads, DEFAULT_LIMITS).setting():  # type: ignore[arg-type]

@@ -25,14 +25,14 @@ RELATIVE = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 3e-7, "float64": 1e-12
 @given(cases(REALS), st.booleans(), st.booleans(), st.booleans())
 def test_max_and_min(case: Case, largest: bool, omit: bool, indices: bool) -> None:
     with case.setting():
-        values, where = core.pick(case.x, case.geometry, largest, omit, indices)
-    expected, expected_where = reference.pick(case.x, case.geometry, largest, omit)
+        if indices:
+            values, where = core.select_with_indices(case.x, case.geometry, largest, omit)
+        else:
+            values, where = core.select(case.x, case.geometry, largest, omit), None
+    expected, expected_where = reference.select(case.x, case.geometry, largest, omit)
     assert same_bits(values, expected)
-    if indices:
-        assert where is not None
+    if where is not None:
         assert same_bits(where, expected_where)
-    else:
-        assert where is None
 
 
 @thorough
@@ -104,8 +104,8 @@ def test_lp_and_smooth_max_are_bounded_by_a_cell(case: Case, beta: float, p: flo
     with case.setting():
         smooth = core.smooth_max_pool(case.x, case.geometry, beta, None)
         norm = core.lp_pool(case.x, case.geometry, p)
-        extreme = core.pick(case.x, case.geometry, beta > 0, False, False)[0]
-        largest = core.pick(np.abs(case.x), case.geometry, True, False, False)[0]
+        extreme = core.select(case.x, case.geometry, beta > 0, False)
+        largest = core.select(np.abs(case.x), case.geometry, True, False)
     real = ~np.isnan(extreme)
     assert (smooth[real] >= extreme[real]).all() if beta > 0 else (smooth[real] <= extreme[real]).all()
     assert (norm[real] >= largest[real]).all()
@@ -148,10 +148,10 @@ def test_every_length_around_the_vector_widths(level: str, dtype: str) -> None:
             x = rng.integers(0, 9, (n, lanes)).astype(dtype)
             geometry = parse_window((k,), s, 1, 1, True, 0).on(x.shape)
             with Case(x, {}, geometry, level, 1, (192 * 1024, 32 * 1024)).setting():
-                values, where = core.pick(x, geometry, True, False, True)
-                only = core.pick(x, geometry, True, False, False)[0]
+                values, where = core.select_with_indices(x, geometry, True, False)
+                only = core.select(x, geometry, True, False)
                 sums = core.sum_pool(x, geometry, False)
-            expected, expected_where = reference.pick(x, geometry, True, False)
+            expected, expected_where = reference.select(x, geometry, True, False)
             assert same_bits(values, expected), (n, k, s, lanes)
             assert same_bits(only, expected), (n, k, s, lanes)
             assert where is not None
@@ -171,12 +171,12 @@ def test_a_nan_in_every_lane(level: str, dtype: str, k: int) -> None:
             x[at] = np.nan
             covered = (np.arange(n - k + 1) <= at) & (at < np.arange(n - k + 1) + k)
             for largest in (True, False):
-                values, where = core.pick(x, geometry, largest, False, True)
+                values, where = core.select_with_indices(x, geometry, largest, False)
                 assert where is not None
                 np.testing.assert_array_equal(np.isnan(values), covered)
                 np.testing.assert_array_equal(where == at, covered)
-                np.testing.assert_array_equal(np.isnan(core.pick(x, geometry, largest, False, False)[0]), covered)
-                assert not np.isnan(core.pick(x, geometry, largest, True, False)[0]).any()
+                np.testing.assert_array_equal(np.isnan(core.select(x, geometry, largest, False)), covered)
+                assert not np.isnan(core.select(x, geometry, largest, True)).any()
             np.testing.assert_array_equal(np.isnan(core.sum_pool(x, geometry, False)), covered)
             assert not np.isnan(core.avg_pool(x, geometry, True, None, True)).any()
 
@@ -194,4 +194,4 @@ def test_as_many_axes_as_numpy_has() -> None:
     assert core.sum_pool(x, geometry, False).item() == 6 + 12j
     assert core.sum_pool(x, geometry, True).item() == 6 + 12j
     assert core.avg_pool(x, geometry, False, None, True).item() == 1.5 + 3j
-    assert core.pick(x.real, geometry, True, False, True)[1].item() == 3  # type: ignore[union-attr]
+    assert core.select_with_indices(x.real, geometry, True, False)[1].item() == 3

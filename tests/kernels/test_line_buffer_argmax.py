@@ -45,10 +45,10 @@ def check_offsets(x: Array, geometry: Geometry) -> None:
     places = numbered(geometry)
     for omit in omissions(x):
         for largest in (True, False):
-            expected, where = reference.pick(x, geometry, largest, omit)
+            expected, where = reference.select(x, geometry, largest, omit)
             for case in ways(x, geometry):
                 with case.setting():
-                    values, offsets = core.winners(x, geometry, largest, omit)
+                    values, offsets = core.select_with_offsets(x, geometry, largest, omit)
                     found = core.gather(places, offsets, geometry)
                 what = (largest, omit, x.dtype, case.level, case.threads, geometry)
                 assert same_bits(values, expected), what
@@ -121,11 +121,11 @@ def test_indices_past_the_cache(dtype: np.dtype[Any], window: tuple[int, int], s
     for planes in (PAST_CACHE // (33 * 35), PAST_CACHE // (33 * 35) + 1):
         x = with_nans(rng, ties(rng, (planes, rows, columns), dtype), 50)
         geometry = parse_window(window, stride, padding).on(x.shape)
-        expected, expected_where = reference.pick(x, geometry, True, False)
+        expected, expected_where = reference.select(x, geometry, True, False)
         for level in LEVELS:
             for threads, limits in ((1, DEFAULT_LIMITS), (2, DEFAULT_LIMITS), (3, (4000, 1000))):
                 with Case(x, {}, geometry, level, threads, limits).setting():
-                    values, where = core.pick(x, geometry, True, False, True)
+                    values, where = core.select_with_indices(x, geometry, True, False)
                 assert where is not None
                 assert same_bits(values, expected), (level, threads, planes)
                 assert same_bits(where, expected_where), (level, threads, planes)

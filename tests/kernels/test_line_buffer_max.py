@@ -74,10 +74,10 @@ def check_halves(x: Array, geometry: Geometry) -> None:
     """Values alone where NaN is left out: with their winners, a window of nothing else gives one of them as it is."""
     for largest in (True, False):
         check_pick(x, geometry, largest, False)
-        expected = reference.pick(x, geometry, largest, True)[0]
+        expected = reference.select(x, geometry, largest, True)[0]
         for case in ways(x, geometry):
             with case.setting():
-                got = core.pick(x, geometry, largest, True, False)[0]
+                got = core.select(x, geometry, largest, True)
             assert same_bits(got, expected), (largest, x.dtype, case.level, case.threads, geometry)
 
 
@@ -120,11 +120,11 @@ def test_one_wild_cell_is_found_wherever_it_is(dtype: np.dtype[Any]) -> None:
                     bits.flat[at] = wild
                     x = bits.view(dtype)
                     geometry = parse_window((3, 3), 1, padding).on(shape)
-                    expected = reference.pick(x, geometry, largest, False)[0]
+                    expected = reference.select(x, geometry, largest, False)[0]
                     for case in ways(x, geometry):
                         if case.threads == 1:
                             with case.setting():
-                                got = core.pick(x, geometry, largest, False, False)[0]
+                                got = core.select(x, geometry, largest, False)
                             assert same_bits(got, expected), (largest, others, hex(wild), at, case.level)
 
 
@@ -161,11 +161,11 @@ def test_nans_are_made_quiet(dtype: np.dtype[Any]) -> None:
     x = rng.choice(np.array([0, infinity | 1, infinity | 0x8003], np.uint16), (2, 9, 70)).view(dtype)
     for window, stride in (((3, 3), 1), ((2, 2), 2), ((5, 2), 1), ((9, 70), 1), ((9, 9), 1)):
         geometry = parse_window(window, stride).on(x.shape)
-        expected = reference.pick(x, geometry, True, False)[0].view(np.uint16)
+        expected = reference.select(x, geometry, True, False)[0].view(np.uint16)
         expected = np.where(expected & 0x7FFF > infinity, expected | quiet, expected).astype(np.uint16)
         for case in ways(x, geometry):
             with case.setting():
-                got = core.pick(x, geometry, True, False, False)[0].view(np.uint16)
+                got = core.select(x, geometry, True, False).view(np.uint16)
             assert same_bits(got, expected), (window, case.level, case.threads)
 
 

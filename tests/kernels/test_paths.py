@@ -157,11 +157,11 @@ def test_halving_by_blocks(k: int) -> None:
     for case in ways(x, geometry):
         with case.setting():
             for largest, first in ((True, x.argmax(1)), (False, x.argmin(1))):
-                values, where = core.pick(x, geometry, largest, False, True)
+                values, where = core.select_with_indices(x, geometry, largest, False)
                 assert where is not None
                 np.testing.assert_array_equal(where[:, 0], first)
                 np.testing.assert_array_equal(values[:, 0], x[[0, 1], first])
-                assert same_bits(core.pick(x, geometry, largest, False, False)[0], values)
+                assert same_bits(core.select(x, geometry, largest, False), values)
             assert same_bits(core.sum_pool(x, geometry, False), total)
             assert same_bits(core.sum_pool(gaps, geometry, True), left)
             assert same_bits(core.avg_pool(gaps, geometry, True, None, True), mean)

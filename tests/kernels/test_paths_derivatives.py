@@ -115,11 +115,11 @@ def test_windows_without_a_winner(stride: int) -> None:
         geometry = parse_window(k, stride, tuple((3 * n, 2 * n) for n in k)).on(x.shape)
         for omit in (False, True):
             check_scatter(x, geometry, "float32", True, omit)
-        where = reference.pick(x, geometry, True, True)[1]
+        where = reference.select(x, geometry, True, True)[1]
         assert (where < 0).any()
     none = parse_window((2,), stride, 2).on((0,))
-    offsets = core.winners(np.zeros(0, "f"), none, True, False)[1]
-    assert core.scatter(np.ones(none.out_shape, "f"), offsets, none).shape == (0,)
+    offsets = core.select_with_offsets(np.zeros(0, "f"), none, True, False)[1]
+    assert core.scatter_add(np.ones(none.out_shape, "f"), offsets, none).shape == (0,)
     assert not core.gather(np.zeros(0, "f"), offsets, none).any()
 
 
@@ -135,7 +135,7 @@ def test_the_derivative_is_the_scatter(dtype: str) -> None:
     for pool, largest in ((cn.max_pool, True), (cn.min_pool, False)):
         for k, stride, padding in (((3, 3), 2, 1), ((2, 2), None, 0), ((6, 6), 1, 2)):
             geometry = parse_window(k, stride, padding).on(x.shape)
-            where = reference.pick(x, geometry, largest, False)[1]
+            where = reference.select(x, geometry, largest, False)[1]
             g = np.random.default_rng(5).integers(-9, 10, geometry.out_shape).astype(x.dtype)
             expected = scattered(g.astype("f"), where, geometry, None).astype(x.dtype)
             results = []
@@ -143,7 +143,7 @@ def test_the_derivative_is_the_scatter(dtype: str) -> None:
                 with case.setting():
                     y, pull = cn.vjp(lambda x, p=pool, k=k, s=stride, q=padding: p(x, k, stride=s, padding=q), x)
                     results.append(pull(g)[0])
-                assert same_bits(y, reference.pick(x, geometry, largest, False)[0])
+                assert same_bits(y, reference.select(x, geometry, largest, False)[0])
             assert all(same_bits(dx, expected) for dx in results), (k, stride)
 
 
@@ -327,7 +327,7 @@ def test_a_list_may_change_between_calls() -> None:
     for first, pad in ((2, 0), (3, 1), (2, 1), (1, 0)):
         size[0], pads[1][0] = first, pad
         got = cn.max_pool(x, size, padding=pads)
-        expected = reference.pick(x, parse_window((first, 2), None, ((0, 0), (pad, 0))).on(x.shape), True, False)[0]
+        expected = reference.select(x, parse_window((first, 2), None, ((0, 0), (pad, 0))).on(x.shape), True, False)[0]
         assert same_bits(got, expected)
 
 

@@ -366,11 +366,11 @@ import numpy as np
 from cenote import _core
 axes = _core.Axes([4])
 axes.add(0, 4, 2, 2, 2, 1, 0, 0, [], [], 0, 0, 0)
-complex64 = 13
-for reduce in (0, 1, 2):
-    recipe = _core.PoolPlan(axes, complex64, complex64, complex64, False, reduce, 0, 0, False, True, None, None, 0.0)
+complex64, nothing = _core.DType.c64, (_core.Prologue.none, _core.Epilogue.none)
+for reduce in _core.Reduce:
+    plan = _core.PoolPlan(axes, complex64, complex64, complex64, False, reduce, *nothing, False, True, None, None, 0.0)
     try:
-        recipe.run(np.zeros(4, "F"), np.zeros(2, "F"), None, None)
+        plan.run(np.zeros(4, "F"), np.zeros(2, "F"), None, None)
     except RuntimeError as error:
         print(error)
 """

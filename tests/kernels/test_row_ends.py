@@ -60,10 +60,10 @@ def test_of_equal_cells_the_first_one_wins(value: float) -> None:
     for low, high in itertools.product((0, 1), (0, 1)):
         geometry = parse_window((3, 3), 2, ((1, 1), (low, high))).on(x.shape)
         for largest in (True, False):
-            expected, indices = reference.pick(x, geometry, largest, False)
+            expected, indices = reference.select(x, geometry, largest, False)
             for case in ways(x, geometry):
                 with case.setting():
-                    found, where = core.pick(x, geometry, largest, False, True)
+                    found, where = core.select_with_indices(x, geometry, largest, False)
                 assert where is not None
                 assert same_bits(found, expected)
                 assert same_bits(where, indices)

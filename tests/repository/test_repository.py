@@ -17,7 +17,7 @@ BENCHMARKS = sorted((ROOT / "benchmarks").glob("*.py"))
 
 # What may be imported from what: each from its own layer and from those before it.
 LAYERS = [
-    "_core", "arguments", "cache", "geometry", "core", "conv_core", "weighted_core", "reference", "ops",
+    "_core", "arguments.errors", "dtypes", "arguments", "cache", "geometry", "core", "reference", "ops",
     "backends.dispatch", "autodiff",
     "backends", "runtime", "api", "__init__", "dialects", "demo", "cli", "__main__",
 ]  # fmt: skip
@@ -71,6 +71,29 @@ def test_imports_go_round_in_no_circle() -> None:
         assert free, f"these import each other: {sorted(left)}"
         for name in free:
             del left[name]
+
+
+# Besides core/: the codes of dtypes, the comparison of cached arguments, and what of the core is set from outside.
+USERS_OF_THE_CORE = {"dtypes", "cache", "runtime"}
+
+
+def test_only_core_calls_the_compiled_core() -> None:
+    for path in PYTHON:
+        name = name_of(path)
+        if name not in USERS_OF_THE_CORE and name.partition(".")[0] != "core":
+            assert "_core" not in imports_of(path), f"{name} imports _core: import what it needs from core"
+
+
+def test_only_the_table_asks_what_kind_a_dtype_is() -> None:
+    """``dtype.kind`` and ``dtype.char`` decide nothing elsewhere: not even bfloat16 is a float by its kind."""
+    for path in PYTHON:
+        if name_of(path) != "dtypes":
+            found = [
+                ast.unparse(node)
+                for node in ast.walk(ast.parse(path.read_text()))
+                if isinstance(node, ast.Attribute) and node.attr in ("kind", "char")
+            ]
+            assert not found, f"{path.stem}: {found}: ask dtypes.py"
 
 
 def test_production_code_does_not_import_the_reference() -> None:

@@ -49,7 +49,7 @@ def test_messages_name_the_call_and_an_argument() -> None:
     check_names(TABLE, "is|has|cannot")
 
 
-@pytest.mark.parametrize("name", ["api.convolution", "conv_core", "geometry.conv"])
+@pytest.mark.parametrize("name", ["api.convolution", "geometry.conv"])
 def test_every_raise_is_in_the_table(name: str) -> None:
     assert unreached(f"cenote.{name}", TABLE, NAMES) == []
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import cenote as cn
-from cenote.conv_core import convolve
-from cenote.geometry.conv import conv_frame
+from cenote.core.conv import convolve
+from cenote.geometry.conv import conv_geometry
 
 W = np.array([1, 10, 100])
 
@@ -277,7 +277,7 @@ def test_a_spatial_axis_of_size_0() -> None:
 @pytest.mark.parametrize("dtype", ["f", "d", "e"])
 def test_what_is_not_finite_stays_where_it_is(value: float, groups: int, dtype: str) -> None:
     """In the windows that hold it, in the outputs of its group, and in no others."""
-    frame = conv_frame((2, 19, 8), (3, 8 // groups, 16), 2, 1, 2, groups, "channels_last")
+    frame = conv_geometry((2, 19, 8), (3, 8 // groups, 16), 2, 1, 2, groups, "channels_last")
     for at in range(19):
         x, w, y = (np.ones(shape, dtype) for shape in (frame.x, frame.w, frame.y))
         x[1, at, 5] = value

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import cenote as cn
-from cenote import _core, runtime
+from cenote import _core, dtypes, runtime
 from cenote.arguments import arrays, errors
 from messages import check_message, check_names, failure_of, read_table
 
@@ -31,7 +31,6 @@ NOT_SEARCHED = {
     "base",
     "cli",
     "conv",
-    "conv_core",
     "convolution",
     "demo",
     "dialects",
@@ -200,7 +199,7 @@ def test_extreme_arguments_that_are_right(call: str, expected: object) -> None:
 
 
 @pytest.mark.parametrize("library", sorted(arrays.FOREIGN))
-@pytest.mark.parametrize("name", sorted(set(cn.__all__) & set(arrays.RESULT)))
+@pytest.mark.parametrize("name", sorted(set(cn.__all__) & set(dtypes.RESULTS)))
 def test_arrays_of_other_libraries_are_never_converted(library: str, name: str) -> None:
     array = foreign(f"{library}.some.where", "Array")
     where = {"axes": 0} if name.startswith("global") else {}

@@ -12,8 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cases import DEFAULT_LIMITS, FLOATS, LAYOUTS, LEVELS, PAST, Array, Case, cases, examples, lay_out, same_bits
-from cenote import _core
-from cenote import weighted_core as core
+from cenote import _core, core
 from cenote.geometry.axes import Geometry
 from cenote.geometry.window import adaptive_geometry, global_geometry, parse_window
 from cenote.reference import weighted as reference

@@ -64,8 +64,8 @@ def test_so_it_is_where_offsets_are_asked_for(dtype: np.dtype[Any]) -> None:
     for window, stride, padding, dilation in WINDOWS:
         geometry = parse_window(window, stride, padding, dilation, False, (0, 1)).on((21, 40))
         x = mostly_nan(rng, (21, 40), dtype)
-        expected, _ = reference.pick(x, geometry, True, True)
+        expected, _ = reference.select(x, geometry, True, True)
         for case in ways(x, geometry):
             with case.setting():
-                values, _ = core.winners(x, geometry, True, True)
+                values, _ = core.select_with_offsets(x, geometry, True, True)
             assert same_bits(values, expected), (window, stride, case.level, case.limits)

@@ -7,8 +7,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..arguments.arrays import averaged, native, ordered
 from ..arguments.values import as_flag
+from ..dtypes import average_dtype, native, select_dtype
 from ..geometry.window import adaptive_geometry, global_geometry
 from ..ops.base import Spec
 from ..ops.selection import Argmax, SelectPool
@@ -81,7 +81,7 @@ def largest_of_bins(output_size: Any, axes: Any, return_indices: Any) -> OpOf:
     argmax: Argmax = "indices" if as_flag("return_indices", return_indices) else ""
 
     def op(spec: Spec) -> SelectPool:
-        dtype = ordered(spec.dtype)
+        dtype = select_dtype(spec.dtype)
         return SelectPool(
             adaptive_geometry(spec.shape, output_size, axes), native(spec.dtype), dtype, True, argmax=argmax
         )
@@ -149,7 +149,7 @@ def average_of_bins(output_size: Any, axes: Any, dtype: Any) -> OpOf:
     wanted = parse_dtype(dtype)
 
     def op(spec: Spec) -> AvgPool:
-        after = result_dtype(averaged(spec.dtype), wanted)
+        after = result_dtype(average_dtype(spec.dtype), wanted)
         return AvgPool(adaptive_geometry(spec.shape, output_size, axes), native(spec.dtype), after, None, True)
 
     return op
@@ -196,7 +196,7 @@ def global_max_pool(x: ArrayLike, *, axes: int | Sequence[int], out: NDArray[Any
 
 def largest_of_all(axes: Any) -> OpOf:
     def op(spec: Spec) -> SelectPool:
-        dtype = ordered(spec.dtype)
+        dtype = select_dtype(spec.dtype)
         return SelectPool(global_geometry(spec.shape, axes), native(spec.dtype), dtype, True)
 
     return op
@@ -254,7 +254,7 @@ def average_of_all(axes: Any, dtype: Any) -> OpOf:
     wanted = parse_dtype(dtype)
 
     def op(spec: Spec) -> AvgPool:
-        after = result_dtype(averaged(spec.dtype), wanted)
+        after = result_dtype(average_dtype(spec.dtype), wanted)
         return AvgPool(global_geometry(spec.shape, axes), native(spec.dtype), after, None, True)
 
     return op

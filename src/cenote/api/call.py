@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, core
-from ..arguments.arrays import Array, DType, has_nan, is_bfloat16, native
+from .. import core
+from ..arguments.arrays import Array
 from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize
 from ..autodiff.tensor import Tensor
 from ..backends import tensor as _tensor  # noqa: F401  which registers itself
 from ..backends.dispatch import NUMPY, Backend, dispatch
+from ..dtypes import DType, is_bool, is_complex, is_differentiable, is_known, native
 from ..geometry.window import by_arguments
 from ..ops.base import Op, Spec, WindowOp
 
@@ -36,12 +37,13 @@ def call(
     return finish(backend, op, (data,), out), op, data
 
 
-def remember(calls: _core.CallCache, x: Any, given: tuple[Any, ...], op: Any) -> None:
+def remember(calls: core.CallCache, x: Any, given: tuple[Any, ...], op: Any) -> None:
     """Let the next call with equal arguments, on an array of the same shape and dtype, go straight to the core."""
-    if type(x) is not np.ndarray or is_bfloat16(x.dtype) or is_bfloat16(op.after) or x.dtype.kind == "c":
-        return  # handed over as something else
-    result, plan = op.plan_for(x.dtype)
-    calls.insert(x, given, plan, op.geometry.out_shape, result)
+    if type(x) is not np.ndarray:
+        return
+    plan = op.plan_for(x.dtype)
+    if plan is not None and plan.direct:
+        calls.insert(x, given, plan.pool, plan.out_shape, plan.result)
 
 
 def operand_or_none(backend: Backend, x: Any) -> Any:
@@ -58,8 +60,8 @@ def finish(backend: Backend, op: Op, operands: tuple[Any, ...], out: Any) -> tup
             refuse_integer(op, operands)
         return backend.bind(op, *operands)
     targets = check_out(out, op.infer(*map(backend.spec, operands)), operands, backend)
-    found = op.plan_for(operands[0].dtype) if isinstance(op, WindowOp) else None
-    if found is not None and core.run_into(operands[0], found[1], targets):
+    plan = op.plan_for(operands[0].dtype) if isinstance(op, WindowOp) else None
+    if plan is not None and core.run_into(operands[0], plan, targets):
         return targets
     for target, output in zip(targets, backend.bind(op, *operands), strict=True):
         np.copyto(target, output)
@@ -79,7 +81,7 @@ def parse_dtype(given: object) -> DType | None:
         dtype = np.dtype(given)
     except Exception:  # whatever NumPy finds wrong with it
         raise BadType(f"dtype={format_value(given)} is no dtype of NumPy's") from None
-    if (dtype.kind not in "iufc" and not is_bfloat16(dtype)) or dtype.char in "gG":
+    if is_bool(dtype) or not is_known(dtype):
         raise BadType(
             f"dtype={format_value(given)}: an integer type, float16, bfloat16, float32, float64, complex64 or "
             "complex128 "
@@ -92,8 +94,8 @@ def result_dtype(natural: DType, wanted: DType | None) -> DType:
     """The dtype of a result that would be ``natural``, where a ``dtype`` may have been given."""
     if wanted is None:
         return natural
-    if (natural.kind == "c") != (wanted.kind == "c"):
-        have, need = ("complex", "complex64 or complex128") if natural.kind == "c" else ("real", "a real dtype")
+    if is_complex(natural) != is_complex(wanted):
+        have, need = ("complex", "complex64 or complex128") if is_complex(natural) else ("real", "a real dtype")
         raise BadType(f"dtype={format_value(str(wanted))}: the result is {have}, {need} is needed")
     return wanted
 
@@ -101,7 +103,7 @@ def result_dtype(natural: DType, wanted: DType | None) -> DType:
 def refuse_integer(op: Op, operands: tuple[Any, ...]) -> None:
     """No derivative passes through an integer dtype: a Tensor that has one is refused."""
     after: DType | None = getattr(op, "after", None)
-    if after is None or has_nan(after):
+    if after is None or is_differentiable(after):
         return
     if any(isinstance(x, Tensor) and not x.constant for x in operands):
         raise BadType(

@@ -9,20 +9,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .. import _core, cache
-from ..arguments.arrays import DType, has_nan
+from .. import cache
 from ..arguments.errors import BadValue, format_value
 from ..arguments.values import Padding
 from ..backends.dispatch import dispatch
-from ..conv_core import FORMS, promoted
-from ..core import code_of, is_half
-from ..geometry.conv import ConvGeometry, conv_frame, transpose_frame
+from ..core import FORMS, ConvCallCache
+from ..dtypes import DType, accumulator, code_of, has_nan, is_integer, promote, sum_dtype
+from ..geometry.conv import ConvGeometry, conv_geometry, transpose_geometry
 from ..ops.conv import Contract, Role
 from .call import finish, parse_dtype, result_dtype
 from .types import convolution
 
 # The last calls, by value: the same arguments on arrays of the same shapes and dtype go straight to the core.
-CONV, TRANSPOSE = _core.ConvCallCache(), _core.ConvCallCache()
+CONV, TRANSPOSE = ConvCallCache(), ConvCallCache()
 cache.last_calls += [CONV, TRANSPOSE]
 
 
@@ -111,8 +110,8 @@ def conv(
     again = CONV.lookup(x, w, bias, given) if dtype is None and out is None else None
     if again is not None:
         return again
-    frame = partial(conv_frame, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout)
-    return contract(CONV, "y", x, w, bias, given, frame, dtype, out)
+    geometry = partial(conv_geometry, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout)
+    return contract(CONV, "y", x, w, bias, given, geometry, dtype, out)
 
 
 @convolution
@@ -204,30 +203,30 @@ def conv_transpose(
     again = TRANSPOSE.lookup(x, w, bias, given) if dtype is None and out is None else None
     if again is not None:
         return again
-    frame = partial(
-        transpose_frame, stride=stride, padding=padding, dilation=dilation, groups=groups,
+    geometry = partial(
+        transpose_geometry, stride=stride, padding=padding, dilation=dilation, groups=groups,
         output_padding=output_padding, output_shape=output_shape, layout=layout,
     )  # fmt: skip
-    return contract(TRANSPOSE, "x", x, w, bias, given, frame, dtype, out)
+    return contract(TRANSPOSE, "x", x, w, bias, given, geometry, dtype, out)
 
 
-def accumulator(natural: DType, result: DType) -> DType:
+def wide_accumulator(natural: DType, result: DType) -> DType:
     """What a convolution is computed in if a dtype for its result is given: integers in 64 bits, floats in the wider of
     the two, half precision in single."""
-    if natural.kind in "iu":
-        return np.dtype(np.uint64 if natural.kind == "u" else np.int64)
-    wide = np.dtype(np.float32) if is_half(natural) else natural
-    return np.result_type(wide, result) if has_nan(result) and not is_half(result) else wide
+    if is_integer(natural):
+        return sum_dtype(natural)
+    wide = accumulator(natural)
+    return np.result_type(wide, accumulator(result)) if has_nan(result) else wide
 
 
 def contract(
-    calls: _core.ConvCallCache,
+    calls: ConvCallCache,
     result: Role,
     x: Any,
     w: Any,
     bias: Any,
     given: tuple[object, ...],
-    frame_of: Callable[[tuple[int, ...], tuple[int, ...]], ConvGeometry],
+    geometry_of: Callable[[tuple[int, ...], tuple[int, ...]], ConvGeometry],
     dtype: Any,
     out: Any,
 ) -> Any:
@@ -235,28 +234,29 @@ def contract(
     backend = dispatch(x, w, bias)
     data, filters = backend.operand(x, "x"), backend.operand(w, "w")
     of_data, of_filters = backend.spec(data), backend.spec(filters)
-    frame = frame_of(of_data.shape, of_filters.shape)
-    shape: tuple[int, ...] = getattr(frame, result)
+    geometry = geometry_of(of_data.shape, of_filters.shape)
+    shape: tuple[int, ...] = getattr(geometry, result)
     operands, dtypes = [data, filters], {"x": of_data.dtype, "w": of_filters.dtype}
     if bias is not None:
         operands.append(backend.operand(bias, "bias"))
         offset = backend.spec(operands[2])
-        channels = shape[frame.channel_axis]
+        channels = shape[geometry.channel_axis]
         if offset.shape != (channels,):
             raise BadValue(
                 f"bias has shape {format_value(offset.shape)}: one number per output channel is needed, shape "
                 f"({channels},)"
             )
         dtypes["bias"] = offset.dtype
-    work = promoted(dtypes)
+    work = promote(dtypes)
     after = result_dtype(work, parse_dtype(dtype))
     if dtype is not None:
-        work = accumulator(work, after)
-    op = Contract(frame, result, ("y" if result == "x" else "x", "w"), tuple(dtypes.values()), work, after)
+        work = wide_accumulator(work, after)
+    op = Contract(geometry, result, ("y" if result == "x" else "x", "w"), tuple(dtypes.values()), work, after)
     (made,) = finish(backend, op, tuple(operands), out)
     plain = all(type(operand) is np.ndarray and operand.dtype == work for operand in operands)
     if plain and dtype is None and out is None:
-        code = code_of(work)
-        calls.insert(data, filters, operands[2] if bias is not None else None, given, frame.core, frame.groups,
-                     frame.first, FORMS[result], code, shape)  # fmt: skip
+        calls.insert(
+            data, filters, operands[2] if bias is not None else None, given,
+            geometry.core_axes, geometry.groups, geometry.channels_first, FORMS[result], code_of(work), shape,
+        )  # fmt: skip
     return made

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments.errors import Argument, BadValue, X, format_value
 from ..arguments.values import MOST_AXES, addressable, choice, per_axis
 from ..backends.dispatch import dispatch
-from ..conv_core import promoted
+from ..dtypes import promote
 from ..geometry.conv import ConvGeometry, check_extent
 from ..geometry.window import by_arguments, output_size, padded_axis, parse_axes, resolve_axes
 from ..ops.base import Spec
@@ -159,9 +159,9 @@ def filtered(x: Any, k: Any, given: tuple[Any, ...], flip: bool, out: Any) -> An
 
 def filter_op(of_x: Spec, of_k: Spec, flip: bool, mode: Any, axes: Any, stride: Any, dilation: Any) -> Filter:
     positions = filtered_axes(of_x.shape, of_k.shape, axes)
-    frame = filter_geometry(of_x.shape, of_k.shape, positions, choice("mode", mode, MODES), stride, dilation)
-    dtype = promoted({"x": of_x.dtype, "k": of_k.dtype})
-    return Filter(Contract(frame, "y", ("x", "w"), (of_x.dtype, of_k.dtype), dtype, dtype), positions, flip)
+    geometry = filter_geometry(of_x.shape, of_k.shape, positions, choice("mode", mode, MODES), stride, dilation)
+    dtype = promote({"x": of_x.dtype, "k": of_k.dtype})
+    return Filter(Contract(geometry, "y", ("x", "w"), (of_x.dtype, of_k.dtype), dtype, dtype), positions, flip)
 
 
 def filtered_axes(x: Shape, k: Shape, axes: Any) -> tuple[int, ...]:

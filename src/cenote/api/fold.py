@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments.arrays import Array, DType, as_array, has_nan, is_bfloat16, native
+from ..arguments.arrays import Array, as_array
 from ..arguments.errors import BadType, BadValue, X, describe_type, format_value, public
 from ..arguments.values import Padding
 from ..autodiff.elementwise import DIFFERENTIABLE, multiplied
@@ -21,6 +21,7 @@ from ..autodiff.opaque import opaque
 from ..autodiff.recording import apply, bind, linear
 from ..autodiff.tensor import Tensor, data_of
 from ..backends.dispatch import dispatch
+from ..dtypes import DType, has_nan, is_bool, is_differentiable, native
 from ..geometry.axes import Geometry
 from ..geometry.window import parse_window
 from ..ops.base import Op
@@ -188,7 +189,7 @@ def pool(
 def fold_tensor(x: Tensor, fold: Fold) -> Any:
     """The same on a Tensor, recorded if the function has a derivative."""
     geometry, fn = fold.geometry, fold.fn
-    if not has_nan(fold.dtype):
+    if not is_differentiable(fold.dtype):
         return apply(fold, x)[0]
     if fold.kernel is not None:
         with np.errstate(all="ignore"):
@@ -201,7 +202,7 @@ def fold_tensor(x: Tensor, fold: Fold) -> Any:
 
 
 def kernel_op(fold: Fold) -> Op:
-    if fold.fn is np.add and fold.dtype.kind != "b":
+    if fold.fn is np.add and not is_bool(fold.dtype):
         return SumPool(fold.geometry, native(fold.dtype), native(fold.dtype))
     return SelectPool(fold.geometry, native(fold.dtype), native(fold.dtype), fold.fn is not np.minimum)
 
@@ -214,7 +215,7 @@ def initial(init: object, of_x: DType) -> Array:
             with np.errstate(all="ignore"):
                 start = np.array(init, dtype)
             # A float may be rounded, but not to infinity; an integer is meant as it is.
-            if is_inexact(dtype):
+            if has_nan(dtype):
                 fits = cmath.isfinite(complex(start)) or not cmath.isfinite(init)
             else:
                 fits = start.item() == init
@@ -231,10 +232,6 @@ def initial(init: object, of_x: DType) -> Array:
     if start.ndim:
         raise BadValue(f"init has shape {start.shape}: one number is needed")
     return start
-
-
-def is_inexact(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind in "fc" or is_bfloat16(dtype)
 
 
 def fold_recorded(x: Tensor, geometry: Geometry, start: np.generic, fn: Binary) -> Any:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from .. import _core
-from ..arguments.arrays import Array, DType, as_array
+from ..arguments.arrays import Array, as_array
 from ..arguments.errors import BadType, BadValue, describe_type, format_value, public
 from ..arguments.values import as_int, as_sequence
+from ..core import trace
+from ..dtypes import DType
 
 OPERATIONS = (
     "max_pool", "min_pool", "sum_pool", "avg_pool", "lp_pool", "smooth_max_pool", "adaptive_max_pool",
@@ -105,5 +106,5 @@ def which_kernel(
     else:
         arguments = (window,)
     with np.errstate(all="ignore"):
-        names = _core.trace(lambda: function(x, *arguments, **options))
+        names = trace(lambda: function(x, *arguments, **options))
     return " + ".join(dict.fromkeys(names)) or "none"

@@ -9,19 +9,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _core, cache
+from .. import cache
 from ..arguments.errors import BadType, describe_type, format_value, public
 from ..arguments.values import Padding, as_int, as_sequence
+from ..core import CallCache
 from ..geometry.window import parse_window
 from .call import call, remember
 from .types import selection as typed_selection
 from .windows import selection
 
-LARGEST, SMALLEST = _core.CallCache(np.ndarray), _core.CallCache(np.ndarray)
+LARGEST, SMALLEST = CallCache(np.ndarray), CallCache(np.ndarray)
 cache.last_calls += [LARGEST, SMALLEST]
 
 
-def select(x: ArrayLike, largest: bool, calls: _core.CallCache, given: tuple[Any, ...], out: Any) -> Any:
+def select(x: ArrayLike, largest: bool, calls: CallCache, given: tuple[Any, ...], out: Any) -> Any:
     """max_pool and min_pool: the same selection, by opposite orders."""
     outputs, op, data = call(("select", largest), x, given, partial(selection, largest), out)
     if op.argmax:

@@ -8,13 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .. import _core, cache
+from .. import cache
 from ..arguments.values import Padding
+from ..core import CallCache
 from .call import call, remember
 from .types import pooling
 from .windows import average, total
 
-TOTAL, AVERAGE = _core.CallCache(np.ndarray), _core.CallCache(np.ndarray)
+TOTAL, AVERAGE = CallCache(np.ndarray), CallCache(np.ndarray)
 cache.last_calls += [TOTAL, AVERAGE]
 
 

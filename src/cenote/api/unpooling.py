@@ -7,10 +7,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments.arrays import native
 from ..arguments.errors import Argument, BadType, BadValue, format_value, pluralize
 from ..arguments.values import Padding, addressable, as_int, as_sequence
 from ..backends.dispatch import dispatch
+from ..dtypes import is_integer, native
 from ..geometry.window import parse_window, resolve_axes, unpooled_sizes
 from ..ops.gather import Unpool
 from .call import finish
@@ -88,7 +88,7 @@ def max_unpool(
     backend = dispatch(y, indices)
     data, where = backend.operand(y, "y"), backend.operand(indices, "indices")
     values, places = backend.spec(data), backend.spec(where)
-    if places.dtype.kind not in "iu":
+    if not is_integer(places.dtype):
         raise BadType(f"indices has dtype {places.dtype}: integers are needed, as return_indices=True gives them")
     if places.shape != values.shape:
         raise BadValue(

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from .. import core
-from ..arguments.arrays import averaged, has_nan, native, ordered, real_valued, summed
 from ..arguments.errors import Argument, BadValue, format_value
 from ..arguments.values import addressable, as_flag, choice, real_number
+from ..dtypes import average_dtype, has_nan, native, norm_dtype, select_dtype, sum_dtype
 from ..geometry.window import parse_window
 from ..ops.base import Spec
 from ..ops.logsumexp import SmoothMaxPool
@@ -30,7 +30,7 @@ def selection(largest: bool, *given: Any) -> OpOf:
     argmax: Argmax = "indices" if as_flag("return_indices", return_indices) else ""
 
     def op(spec: Spec) -> SelectPool:
-        dtype = ordered(spec.dtype)
+        dtype = select_dtype(spec.dtype)
         geometry = window.on(spec.shape)
         return SelectPool(geometry, native(spec.dtype), dtype, largest, omit and has_nan(dtype), split, argmax=argmax)
 
@@ -45,7 +45,7 @@ def total(*given: Any) -> OpOf:
 
     def op(spec: Spec) -> SumPool | NanSumPool:
         kind = NanSumPool if omit and has_nan(spec.dtype) else SumPool
-        return kind(window.on(spec.shape), native(spec.dtype), result_dtype(summed(spec.dtype), wanted))
+        return kind(window.on(spec.shape), native(spec.dtype), result_dtype(sum_dtype(spec.dtype), wanted))
 
     return op
 
@@ -63,7 +63,7 @@ def average(*given: Any) -> OpOf:
     def op(spec: Spec) -> AvgPool | NanAvgPool:
         kind = NanAvgPool if omit and has_nan(spec.dtype) else AvgPool
         return kind(
-            window.on(spec.shape), native(spec.dtype), result_dtype(averaged(spec.dtype), wanted), by, include_pad
+            window.on(spec.shape), native(spec.dtype), result_dtype(average_dtype(spec.dtype), wanted), by, include_pad
         )
 
     return op
@@ -78,7 +78,7 @@ def norm(*given: Any) -> OpOf:
     wanted = parse_dtype(dtype)
 
     def op(spec: Spec) -> LpPool | SelectPool:
-        after = result_dtype(real_valued(spec.dtype), wanted)
+        after = result_dtype(norm_dtype(spec.dtype), wanted)
         geometry = window.on(spec.shape)
         if power >= core.SAME_AS_INFINITE_P:
             return SelectPool(geometry, native(spec.dtype), after, True, magnitude=True)
@@ -99,7 +99,7 @@ def smooth(*given: Any) -> OpOf:
     wanted = parse_dtype(dtype)
 
     def op(spec: Spec) -> SmoothMaxPool:
-        after = result_dtype(real_valued(spec.dtype), wanted)
+        after = result_dtype(norm_dtype(spec.dtype), wanted)
         geometry = window.on(spec.shape)
         if fill is not None:  # the core lays padded cells out in memory, like any others
             padded = list(spec.shape)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments.arrays import as_array, has_nan
+from ..arguments.arrays import as_array
 from ..arguments.errors import BadType, BadValue, describe_type, format_value, public
 from ..arguments.values import as_int
+from ..dtypes import DType, is_complex, is_differentiable, row
 from .tensor import data_of
 from .transforms import jvp, vjp
 
@@ -66,7 +67,7 @@ def check_grads(f: Callable[..., Any], args: Sequence[Any], order: int = 2, mode
     if not chosen or any(mode not in MODES for mode in chosen):
         raise BadValue(f"modes={format_value(modes)}: 'fwd' and 'rev', or one of them, is needed")
     arrays = [as_array(arg, f"args[{i}]") for i, arg in enumerate(args)]
-    if not any(has_nan(a.dtype) for a in arrays):
+    if not any(is_differentiable(a.dtype) for a in arrays):
         raise BadValue("args holds no float array: there is nothing to vary")
     check(f, arrays, depth, chosen, np.random.default_rng(0), "f")
 
@@ -78,10 +79,10 @@ def as_tuple(y: Any) -> tuple[Any, ...]:
 def direction(rng: np.random.Generator, like: Any) -> Any:
     """A random array of the same kind; zero for integers, which do not vary."""
     dtype = like.dtype
-    if not has_nan(dtype):
+    if not is_differentiable(dtype):
         return np.zeros(like.shape)
     out = rng.standard_normal(like.shape)
-    if dtype.kind == "c":
+    if is_complex(dtype):
         out = out + 1j * rng.standard_normal(like.shape)
     return np.asarray(out).astype(dtype)
 
@@ -95,16 +96,20 @@ def inner(a: Sequence[Any], b: Sequence[Any]) -> Any:
 
 def precision(arrays: Sequence[Any]) -> float:
     """The coarsest spacing of numbers among the float arrays."""
-    spacing = [
-        float(np.finfo(np.float32 if a.dtype.itemsize == 4 else a.dtype).eps) for a in arrays if a.dtype.kind in "fc"
-    ]
-    return max(spacing, default=2.0**-8)  # bfloat16 has no finfo of NumPy's
+    return max(spacing(a.dtype) for a in arrays)
+
+
+def spacing(dtype: DType) -> float:
+    found = row(dtype)
+    if found.storage != found.dtype:  # bfloat16, of which NumPy has no finfo
+        return 2.0**-8
+    return float(np.finfo(found.part).eps)
 
 
 def wide(x: Any) -> Any:
     """In double precision, where differences are taken."""
     held = np.asarray(data_of(x))
-    return held.astype(np.complex128 if held.dtype.kind == "c" else np.float64)
+    return held.astype(np.complex128 if is_complex(held.dtype) else np.float64)
 
 
 def compare(what: str, got: Any, expected: Any, allowed: float) -> None:
@@ -122,15 +127,15 @@ def check(
     f: Callable[..., Any], args: list[Any], order: int, modes: Sequence[str], rng: np.random.Generator, name: str
 ) -> None:
     tangents = [direction(rng, a) for a in args]
-    eps = precision([a for a in args if has_nan(a.dtype)])
-    step = eps ** (1 / 3) * max(1.0, *(float(np.max(np.abs(a), initial=0.0)) for a in args if has_nan(a.dtype)))
+    varied = [a for a in args if is_differentiable(a.dtype)]
+    eps = precision(varied)
+    step = eps ** (1 / 3) * max(1.0, *(float(np.max(np.abs(a), initial=0.0)) for a in varied))
     # Differences keep two thirds of the digits at best; half of those are left to strong curvature.
     allowed = 2 * eps ** (1 / 3)
 
     def moved(by: float) -> tuple[Any, ...]:
-        places = [
-            a if not has_nan(a.dtype) else (a + by * t).astype(a.dtype) for a, t in zip(args, tangents, strict=True)
-        ]
+        pairs = zip(args, tangents, strict=True)
+        places = [(a + by * t).astype(a.dtype) if is_differentiable(a.dtype) else a for a, t in pairs]
         return as_tuple(f(*places))
 
     ahead, behind = moved(step), moved(-step)

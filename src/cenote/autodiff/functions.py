@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments.arrays import has_nan
 from ..arguments.errors import format_value
+from ..dtypes import is_exact, is_known
 from .elementwise import broadcast_to_dtype, masked, unbroadcast
 from .graph import LinearFunction, Primitive, Value
 from .linear import Broadcast, Cast, Gather, Permute, Reshape, ScatterAdd
@@ -158,9 +158,9 @@ def repeat(x: Value, repeats: Any, axis: int | None = None) -> Any:
 @implements(*([np.astype] if hasattr(np, "astype") else []), method="astype")  # a function since NumPy 2.1
 def astype(x: Value, dtype: Any) -> Any:
     after = np.dtype(dtype)
-    if after.kind in "biu":
+    if is_exact(after):
         return Tensor(data_of(x).astype(after))
-    if not has_nan(after) or after.char in "gG":
+    if not is_known(after):
         raise TypeError(f"astype: dtype={format_value(dtype)}: bool, integers, floats or complex numbers are needed")
     return linear(x, Cast(data_of(x).dtype, after))
 

@@ -12,7 +12,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from ..arguments.arrays import Array, DType
+from ..arguments.arrays import Array
+from ..dtypes import DType, is_complex
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -45,7 +46,7 @@ class Cast:
     after: DType
 
     def __call__(self, x: Array) -> Array:
-        if x.dtype.kind == "c" and self.after.kind != "c":
+        if is_complex(x.dtype) and not is_complex(self.after):
             x = x.real  # the imaginary part of a real input's cotangent has nowhere to go
         with np.errstate(over="ignore"):
             return x.astype(self.after)

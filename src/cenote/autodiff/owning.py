@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
 from ..arguments.arrays import Array
+from ..core import empty
 
 
 def references(values: list[Any], i: int) -> tuple[int, int]:
@@ -30,9 +30,9 @@ def is_shared(values: list[Any], i: int, holders: int = 1) -> bool:
 
 
 def copied(x: Array) -> Array:
-    """A copy, in memory that is kept (cpp/pages.hpp) if it is large."""
+    """A copy, in pages of the buffer cache if it is large."""
     if not x.flags.c_contiguous:
         return x.copy(order="K")
-    out = _core.empty(x.shape, x.dtype)
+    out = empty(x.shape, x.dtype)
     out[...] = x
     return out

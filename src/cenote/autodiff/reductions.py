@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments.errors import format_value
+from ..dtypes import accumulator, is_complex, is_exact, is_half
 from .functions import Axes, astype, concatenate, getitem, implements, normal_axes, ravel, reshape, transpose
 from .graph import Value
 from .linear import CumulativeSum, SumTo
@@ -32,15 +33,15 @@ def in_a_line(x: Value, axes: tuple[int, ...]) -> Value:
 
 def exact(x: Value) -> bool:
     """Whether these are integers or bool: NumPy then has rules of its own, and there is nothing to derive."""
-    return data_of(x).dtype.kind in "biu"
+    return is_exact(data_of(x).dtype)
 
 
 def wide(x: Value) -> Value:
     """What NumPy averages in: integers as float64, half precision as single."""
     dtype = data_of(x).dtype
-    if dtype.kind == "c":
+    if is_complex(dtype):
         raise TypeError("the magnitude of a complex number has no complex derivative: use its real and imaginary part")
-    return astype(x, np.float64) if exact(x) else astype(x, np.float32) if dtype.itemsize == 2 else x
+    return astype(x, np.float64) if exact(x) else astype(x, accumulator(dtype)) if is_half(dtype) else x
 
 
 def narrow(y: Value, like: Value) -> Value:
@@ -60,7 +61,7 @@ def sum_(x: Value, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fal
     if dtype is not None:
         x = astype(x, dtype)
     held = data_of(x)
-    if held.dtype.kind in "biu":
+    if is_exact(held.dtype):
         return Tensor(held.sum(axis=axis, keepdims=keepdims))
     if axis is None and not keepdims:
         return linear(x, SumTo(held.shape, ()))
@@ -75,7 +76,7 @@ def sum_(x: Value, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fal
 def mean(x: Value, axis: Axes = None, *, keepdims: bool = False) -> Any:
     shape = data_of(x).shape
     count = math.prod(shape[a] for a in normal_axes(axis, len(shape)))
-    if data_of(x).dtype.kind == "c":
+    if is_complex(data_of(x).dtype):
         return np.true_divide(sum_(x, axis, keepdims=keepdims), count)
     return narrow(np.true_divide(sum_(wide(x), axis, keepdims=keepdims), count), x)
 

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ..arguments.arrays import Array, DType, as_array, has_nan
+from ..arguments.arrays import Array, as_array
 from ..arguments.errors import BadType, BadValue, format_value
+from ..dtypes import DType, is_complex, is_differentiable, is_exact
 from .graph import Node, Value, backward_pass
 from .owning import copied, is_shared
 
@@ -70,10 +71,10 @@ class Tensor(NDArrayOperatorsMixin):
     def __init__(self, data: Any, *, constant: bool | None = None) -> None:
         value = np.array(data_of(data) if isinstance(data, Tensor) else checked(data))
         if constant is None:
-            constant = not has_nan(value.dtype)
+            constant = not is_differentiable(value.dtype)
         elif not isinstance(constant, (bool, np.bool_)):
             raise TypeError(f"Tensor: constant={format_value(constant)}: True, False or None is needed")
-        if not constant and not has_nan(value.dtype):
+        if not constant and not is_differentiable(value.dtype):
             raise ValueError(
                 f"Tensor: constant=False: data of dtype {value.dtype} has no derivatives, only floats and complex do"
             )
@@ -212,7 +213,9 @@ class Tensor(NDArrayOperatorsMixin):
                 seed = np.broadcast_to(seed, self.shape)
             except ValueError:
                 raise ValueError(f"backward: g has shape {seed.shape}, this Tensor has {self.shape}") from None
-        if not (has_nan(seed.dtype) or seed.dtype.kind in "biu") or (seed.dtype.kind == "c" != self.dtype.kind):
+        if not (is_differentiable(seed.dtype) or is_exact(seed.dtype)) or (
+            is_complex(seed.dtype) and not is_complex(self.dtype)
+        ):
             raise TypeError(f"backward: g has dtype {seed.dtype}, this Tensor has {self.dtype}")
         return seed.astype(self.dtype)
 

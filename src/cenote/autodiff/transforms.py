@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments.arrays import Array, DType, has_nan
+from ..arguments.arrays import Array
 from ..arguments.errors import Argument, BadType, BadValue, describe_type, format_value, public
 from ..backends.dispatch import operand
+from ..dtypes import DType, is_complex, is_differentiable
 
 # These fill the tables of what NumPy's functions do with Tensors.
 from . import contraction as _contraction  # noqa: F401
@@ -30,7 +31,7 @@ class Trace:
             raise BadType(Argument("f"), f"={format_value(f)} is {describe_type(f)}: a function is needed")
         self.primals = [operand(p, f"primals[{i}]") for i, p in enumerate(primals)]
         with new_level() as level:
-            self.nodes = [Node(()) if has_nan(data_of(p).dtype) else None for p in self.primals]
+            self.nodes = [Node(()) if is_differentiable(data_of(p).dtype) else None for p in self.primals]
             inputs = [
                 p if node is None else make(p, level, node) for p, node in zip(self.primals, self.nodes, strict=True)
             ]
@@ -112,7 +113,7 @@ def owned(values: Sequence[Value], given: Sequence[Value]) -> tuple[Value, ...]:
 
 
 def float_of(dtype: DType) -> DType:
-    return dtype if has_nan(dtype) else np.dtype(np.float64)
+    return dtype if is_differentiable(dtype) else np.dtype(np.float64)
 
 
 def zeros(form: Form) -> Array:
@@ -126,7 +127,7 @@ def fitted(given: Any, like: Form, name: str, of: str) -> Value:
     found = data_of(held)
     if found.shape != shape:
         raise BadValue(f"{name} has shape {found.shape}, {of} has {shape}: they must agree")
-    if found.dtype.kind == "c" and dtype.kind != "c":
+    if is_complex(found.dtype) and not is_complex(dtype):
         raise BadType(f"{name} has dtype {found.dtype}, {of} is real: its imaginary part would be lost")
     return held if found.dtype == dtype else linear(held, Cast(found.dtype, dtype))
 
@@ -292,7 +293,7 @@ def value_and_gradient(
 
     for n in chosen:
         dtype = form_of(operand(args[n], f"argument {n}")).dtype
-        if not has_nan(dtype):
+        if not is_differentiable(dtype):
             raise BadType(
                 f"argument {n} has dtype {dtype}: integers have no derivative, give floats, such as 1.0 for 1"
             )

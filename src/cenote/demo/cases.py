@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 import cenote as cn
 
 from ..arguments.arrays import Array
+from ..dtypes import is_float
 from ..geometry.axes import Geometry
 from ..geometry.window import parse_window
 from ..reference import pooling as reference
@@ -36,7 +37,7 @@ def by_reshape(reduce: Callable[..., Any], x: Array, window: tuple[int, ...]) ->
 
 
 def by_log_sum_exp(beta: float, x: Array, window: tuple[int, ...]) -> Array:
-    windows, axes = split_into_windows(x if x.dtype.kind == "f" else x.astype(np.float64), window)
+    windows, axes = split_into_windows(x if is_float(x.dtype) else x.astype(np.float64), window)
     top = windows.max(axis=axes, keepdims=True)
     return np.asarray(top.squeeze(axes) + np.log(np.exp(beta * (windows - top)).sum(axis=axes)) / beta)
 
@@ -91,7 +92,7 @@ class Case:
             return reference.avg_pool(x, geometry, False, None, True)
         if self.name == "smooth_max_pool":
             return reference.smooth_max_pool(x, geometry, self.beta, 0.0)
-        return reference.pick(x, geometry, self.name == "max_pool", False)[0]
+        return reference.select(x, geometry, self.name == "max_pool", False)[0]
 
     def geometry(self, shape: tuple[int, ...]) -> Geometry:
         return parse_window(self.window, self.stride, axes=self.axes).on(shape)

@@ -15,6 +15,7 @@ from ..arguments.errors import BadType, BadValue, describe_type, format_value, p
 from ..arguments.values import INT64_MAX, as_flag, as_int, as_sequence
 from ..autodiff.tensor import Tensor, data_of
 from ..backends.dispatch import operand
+from ..dtypes import is_exact, is_signed, native
 from ..geometry.window import parse_window
 from ._common import call
 
@@ -122,7 +123,7 @@ def averaged(
     divisor_override: object = None,
 ) -> Any:
     data = planes(rank, input)
-    if data.dtype.kind in "bu" or (data.dtype.kind == "i" and data.dtype.itemsize < 8):
+    if is_exact(data.dtype) and native(data.dtype) != np.int64:
         raise BadType(
             f"input has dtype {data.dtype}: torch averages floats, and int64 truncated towards zero, and nothing "
             "else: convert it to say which"
@@ -138,7 +139,7 @@ def averaged(
                 )
     include_pad = as_flag("count_include_pad", count_include_pad)
     divisor = None if divisor_override is None else checked_divisor(divisor_override)
-    if data.dtype.kind != "i":
+    if not is_signed(data.dtype):
         return call(sums.avg_pool, NAMES, data, **window, count_include_pad=include_pad, divisor=divisor)
     held = np.asarray(data_of(data))
     total = call(sums.sum_pool, NAMES, held, **window)

@@ -9,11 +9,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..arguments.arrays import has_nan
 from ..arguments.errors import BadType, BadValue, format_value, public
 from ..autodiff import transforms as autodiff
 from ..autodiff.tensor import Tensor
 from ..backends.dispatch import operand
+from ..dtypes import has_nan, is_complex
 from ._common import call
 
 P = ParamSpec("P")
@@ -101,7 +101,7 @@ def direction(name: str, given: object, of: str, point: Any) -> Any:
         raise BadValue(
             f"{name} has shape {format_value(data.shape)}, {of} has {format_value(point.shape)}: they must agree"
         )
-    if data.dtype.kind == "c" and point.dtype.kind != "c":
+    if is_complex(data.dtype) and not is_complex(point.dtype):
         raise BadType(f"{name} has dtype {data.dtype}, {of} has {point.dtype}: real numbers are needed")
     return data
 

@@ -34,9 +34,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..api import adaptive, norms, pooling, unpooling
-from ..arguments.arrays import as_array, has_nan
+from ..arguments.arrays import as_array
 from ..arguments.errors import BadType, BadValue, format_value, public
 from ..arguments.values import Ints, as_flag, real_number
+from ..dtypes import has_nan, is_complex
 from ._common import call
 from ._torch import NAMES, averaged, bins, by_rank, convolved, lay, planes, transposed, unpooled
 
@@ -182,7 +183,7 @@ def _lp_pool(
     ``ceil_mode`` adds, and takes roots of truncated averages of integers: here the norm is what its name says.
     """
     data = planes(rank, input)
-    if data.dtype.kind == "c":
+    if is_complex(data.dtype):
         raise BadType(f"input has dtype {data.dtype}: a real dtype is needed, pool its absolute value instead")
     power = real_number("norm_type", norm_type)
     if not power > 0 and power != -math.inf:

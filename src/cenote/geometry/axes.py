@@ -55,7 +55,7 @@ class Axis:
         return cells
 
     @property
-    def live(self) -> range:
+    def valid_taps(self) -> range:
         """The taps that fall on a real cell for some window: however large the padding is, they are few."""
         if self.starts is not None or not self.o or not self.n:
             return range(self.k)
@@ -93,7 +93,7 @@ class Axis:
         first = np.full(self.n, self.o, np.int64)
         number = np.zeros(self.n, np.int64)
         if self.starts is None:
-            for tap in self.live:
+            for tap in self.valid_taps:
                 windows, cells = self.tap(tap)
                 first[cells] = np.minimum(first[cells], np.arange(windows.start, windows.stop))
                 number[cells] += 1
@@ -224,9 +224,9 @@ class Geometry:
         return found[0], found[1]
 
     @cached_property
-    def live_taps(self) -> int:
+    def valid_tap_count(self) -> int:
         """How many elements of a window are real for some window."""
-        return math.prod(len(axis.live) for axis in self.axes)
+        return math.prod(len(axis.valid_taps) for axis in self.axes)
 
     @property
     def bytes(self) -> int:
@@ -244,7 +244,7 @@ class Geometry:
 
         Slices of the output and of the input, for windows with a stride.
         """
-        for taps in itertools.product(*(axis.live for axis in self.axes)):
+        for taps in itertools.product(*(axis.valid_taps for axis in self.axes)):
             to: list[slice] = [slice(None)] * len(self.shape)
             of: list[slice] = [slice(None)] * len(self.shape)
             for axis, tap in zip(self.axes, taps, strict=True):

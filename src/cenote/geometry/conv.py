@@ -2,7 +2,7 @@
 
 A :class:`ConvGeometry` holds the three shapes that belong together, x, w and y of y = conv(x, w), and the axes between
 them.
-A transposed convolution has the same frame, read from y to x: its data are the y, its result is the x.
+A transposed convolution has the same geometry, read from y to x: its data are the y, its result is the x.
 
 Shapes are in the layout of the user: ``(*batch, *spatial, C)`` and ``(*k, C/groups, O)``, channels last, or
 ``(*batch, C, *spatial)`` and ``(O, C/groups, *k)``, channels first.
@@ -41,13 +41,13 @@ class ConvGeometry:
 
     axes: tuple[Axis, ...]  # at the same positions in x and in y
     groups: int
-    first: bool  # channels first
+    channels_first: bool
     x: Shape
     w: Shape
     y: Shape
 
     @cached_property
-    def core(self) -> list[tuple[int, int, int, int, int, int]]:
+    def core_axes(self) -> list[tuple[int, int, int, int, int, int]]:
         # A stride between less than two windows, and a distance between less than two cells, may be of any size.
         return [(a.n, a.o, a.k, a.s if a.o > 1 else 1, a.d if a.k > 1 else 1, a.low) for a in self.axes]
 
@@ -59,7 +59,7 @@ class ConvGeometry:
     @property
     def channel_axis(self) -> int:
         """Of x and of y."""
-        return len(self.x) - 1 - (len(self.axes) if self.first else 0)
+        return len(self.x) - 1 - (len(self.axes) if self.channels_first else 0)
 
 
 @dataclass(frozen=True)
@@ -72,22 +72,22 @@ class ConvDims:
     kernel: Shape
     inner: int  # the channels of one group
     outer: int  # all channels on the other side
-    first: bool
+    channels_first: bool
 
     def shape(self, spatial: Shape, channels: int) -> Shape:
-        return (*self.batch, channels, *spatial) if self.first else (*self.batch, *spatial, channels)
+        return (*self.batch, channels, *spatial) if self.channels_first else (*self.batch, *spatial, channels)
 
     @property
     def position(self) -> int:
         """The first spatial axis of the data."""
-        return len(self.batch) + self.first
+        return len(self.batch) + self.channels_first
 
     @property
     def channel_axis(self) -> int:
-        return len(self.batch) + (0 if self.first else len(self.spatial))
+        return len(self.batch) + (0 if self.channels_first else len(self.spatial))
 
 
-def lay(x: Shape, w: Shape, layout: object, operation: str) -> ConvDims:
+def dims_of(x: Shape, w: Shape, layout: object, operation: str) -> ConvDims:
     """Which axis is which."""
     first = choice("layout", layout, LAYOUTS) == "channels_first"
     if len(w) < 3:
@@ -118,8 +118,8 @@ def lay(x: Shape, w: Shape, layout: object, operation: str) -> ConvDims:
 
 def other_layout(x: Shape, w: Shape, groups: int, operation: str, first: bool) -> Hint:
     """Whether the channels would agree if they stood where the other layout has them."""
-    laid = lay(x, w, LAYOUTS[not first], operation) if all(w) else None
-    if laid is None or laid.channels != (laid.inner * groups if operation == "conv" else laid.outer):
+    dims = dims_of(x, w, LAYOUTS[not first], operation) if all(w) else None
+    if dims is None or dims.channels != (dims.inner * groups if operation == "conv" else dims.outer):
         return Hint()
     return Hint(f"; with layout={LAYOUTS[not first]!r} they would agree")
 
@@ -150,39 +150,39 @@ def check_extent(axis: Axis, w: Shape) -> None:
 def build_conv(
     x: Shape, w: Shape, stride: object, padding: object, dilation: object, groups: object, layout: object
 ) -> ConvGeometry:
-    laid = lay(x, w, layout, "conv")
-    rank = len(laid.kernel)
+    dims = dims_of(x, w, layout, "conv")
+    rank = len(dims.kernel)
     strides, dilations = per_axis("stride", stride, rank, 1), per_axis("dilation", dilation, rank, 1)
     pads = parse_padding(padding, rank)
     number = parse_groups(groups)
-    if laid.channels != laid.inner * number:
+    if dims.channels != dims.inner * number:
         raise BadValue(
             X,
-            f" has {pluralize(laid.channels, 'channel', 'channels')}, axis {laid.channel_axis} of shape "
+            f" has {pluralize(dims.channels, 'channel', 'channels')}, axis {dims.channel_axis} of shape "
             f"{format_value(x)}: ",
             W,
-            f" of shape {format_value(w)} with groups={number} takes {laid.inner}*{number} = {laid.inner * number}",
-            other_layout(x, w, number, "conv", laid.first),
+            f" of shape {format_value(w)} with groups={number} takes {dims.inner}*{number} = {dims.inner * number}",
+            other_layout(x, w, number, "conv", dims.channels_first),
         )
-    if laid.outer % number:
+    if dims.outer % number:
         raise BadValue(
             Argument("groups"),
-            f"={number} does not divide the {laid.outer} output channels of ",
+            f"={number} does not divide the {dims.outer} output channels of ",
             W,
-            f", axis {0 if laid.first else rank + 1} of shape {format_value(w)}",
+            f", axis {0 if dims.channels_first else rank + 1} of shape {format_value(w)}",
         )
     axes = []
-    for i, (n, k, s, d) in enumerate(zip(laid.spatial, laid.kernel, strides, dilations, strict=True)):
+    for i, (n, k, s, d) in enumerate(zip(dims.spatial, dims.kernel, strides, dilations, strict=True)):
         pad = pads if isinstance(pads, str) else pads[i]
-        axis = padded_axis(laid.position + i, n, k, s, d, pad)
+        axis = padded_axis(dims.position + i, n, k, s, d, pad)
         check_extent(axis, w)
         if not isinstance(pad, str):
             what = (W, f" has shape {format_value(w)}, which on ", X, f" of shape {format_value(x)}")
             axis = replace(axis, o=output_size(axis, False, what))
         axes.append(axis)
-    y = laid.shape(tuple(axis.o for axis in axes), laid.outer)
+    y = dims.shape(tuple(axis.o for axis in axes), dims.outer)
     addressable((W, f" has shape {format_value(w)}, ", X, f" has {format_value(x)}: the result"), y)
-    return ConvGeometry(tuple(axes), number, laid.first, x, w, y)
+    return ConvGeometry(tuple(axes), number, dims.channels_first, x, w, y)
 
 
 # ----------------------------------------------------------------------------------------- conv_transpose
@@ -199,33 +199,34 @@ def build_transpose(
     output_shape: object,
     layout: object,
 ) -> ConvGeometry:
-    """The frame whose y has the shape of what the user calls x."""
-    laid = lay(y, w, layout, "conv_transpose")
-    rank = len(laid.kernel)
+    """The geometry whose y has the shape of what the user calls x."""
+    dims = dims_of(y, w, layout, "conv_transpose")
+    rank = len(dims.kernel)
     strides, dilations = per_axis("stride", stride, rank, 1), per_axis("dilation", dilation, rank, 1)
     pads = parse_padding(padding, rank)
     number = parse_groups(groups)
-    if laid.channels != laid.outer:
+    if dims.channels != dims.outer:
         raise BadValue(
             X,
-            f" has {pluralize(laid.channels, 'channel', 'channels')}, axis {laid.channel_axis} of shape "
+            f" has {pluralize(dims.channels, 'channel', 'channels')}, axis {dims.channel_axis} of shape "
             f"{format_value(y)}: ",
             W,
-            f" of shape {format_value(w)}, which is {FILTERS['conv_transpose', laid.first]}, takes {laid.outer}",
-            other_layout(y, w, number, "conv_transpose", laid.first),
+            f" of shape {format_value(w)}, which is {FILTERS['conv_transpose', dims.channels_first]}, "
+            f"takes {dims.outer}",
+            other_layout(y, w, number, "conv_transpose", dims.channels_first),
         )
-    if laid.channels % number:
+    if dims.channels % number:
         raise BadValue(
             Argument("groups"),
-            f"={number} does not divide the {laid.channels} channels of ",
+            f"={number} does not divide the {dims.channels} channels of ",
             X,
-            f", axis {laid.channel_axis} of shape {format_value(y)}",
+            f", axis {dims.channel_axis} of shape {format_value(y)}",
         )
     extra = parse_output_padding(output_padding, strides, dilations)
     sizes = parse_output_shape(output_shape, output_padding, extra, rank)
     axes = []
-    for i, (o, k, s, d) in enumerate(zip(laid.spatial, laid.kernel, strides, dilations, strict=True)):
-        position, pad = laid.position + i, pads if isinstance(pads, str) else pads[i]
+    for i, (o, k, s, d) in enumerate(zip(dims.spatial, dims.kernel, strides, dilations, strict=True)):
+        position, pad = dims.position + i, pads if isinstance(pads, str) else pads[i]
         least = o * s if isinstance(pad, str) else (o - 1) * s - sum(pad) + d * (k - 1) + 1
         if sizes is None:
             n = least + extra[i]
@@ -259,9 +260,9 @@ def build_transpose(
             axis = padded_axis(position, n, k, s, d, pad)
         check_extent(axis, w)
         axes.append(replace(axis, o=o))
-    x = laid.shape(tuple(axis.n for axis in axes), laid.inner * number)
+    x = dims.shape(tuple(axis.n for axis in axes), dims.inner * number)
     addressable((W, f" has shape {format_value(w)}, ", X, f" has {format_value(y)}: the result"), x)
-    return ConvGeometry(tuple(axes), number, laid.first, x, w, y)
+    return ConvGeometry(tuple(axes), number, dims.channels_first, x, w, y)
 
 
 def written(o: int, k: int, s: int, d: int, pad: tuple[int, int]) -> str:
@@ -306,18 +307,18 @@ def parse_output_shape(value: object, output_padding: object, extra: Shape, rank
 # ------------------------------------------------------------------------------------- made once, used often
 
 
-def cached_frame(build: Callable[..., ConvGeometry], x: Shape, w: Shape, given: tuple[object, ...]) -> ConvGeometry:
+def cached_geometry(build: Callable[..., ConvGeometry], x: Shape, w: Shape, given: tuple[object, ...]) -> ConvGeometry:
     """``build(x, w, *given)``, or what it gave for the same arguments before."""
     return by_arguments((build, x, w), given, lambda: build(x, w, *given))
 
 
-def conv_frame(
+def conv_geometry(
     x: Shape, w: Shape, stride: object, padding: object, dilation: object, groups: object, layout: object
 ) -> ConvGeometry:
-    return cached_frame(build_conv, x, w, (stride, padding, dilation, groups, layout))
+    return cached_geometry(build_conv, x, w, (stride, padding, dilation, groups, layout))
 
 
-def transpose_frame(
+def transpose_geometry(
     y: Shape,
     w: Shape,
     stride: object,
@@ -328,6 +329,6 @@ def transpose_frame(
     output_shape: object,
     layout: object,
 ) -> ConvGeometry:
-    return cached_frame(
+    return cached_geometry(
         build_transpose, y, w, (stride, padding, dilation, groups, output_padding, output_shape, layout)
     )

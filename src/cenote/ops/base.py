@@ -18,9 +18,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .. import _core
-from ..arguments.arrays import Array, DType
+from ..arguments.arrays import Array
 from ..arguments.values import MOST_AXES
+from ..core import Plan
+from ..dtypes import DType
 from ..geometry.axes import Geometry
 from .record import Record, replace
 
@@ -254,8 +255,8 @@ class WindowOp(Op):
             return super().batched(size, mapped)
         return replace(self, geometry=self.geometry.batched(size)), (True,) * len(mapped)
 
-    def plan_for(self, dtype: DType) -> tuple[DType, _core.PoolPlan] | None:
-        """The result's dtype and the core's plan for an operand of this dtype, if one call of the core is all of it."""
+    def plan_for(self, dtype: DType) -> Plan | None:
+        """The core's plan for an operand of this dtype, if one call of the core is all of it."""
         return None
 
     def operands_in(self, whole: WindowOp, *operands: Array) -> tuple[Array, ...]:

@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 
 from .. import core
-from ..arguments.arrays import Array, DType, native
-from ..conv_core import convolve
+from ..arguments.arrays import Array
+from ..dtypes import DType, native
 from ..geometry.axes import Axis, Geometry
 from ..geometry.conv import ConvGeometry
 from .base import Applied, Bind, Derivatives, LinearOperator, Op, Ranges, Shape, Slices, Spec, Value, pasted
@@ -33,7 +33,7 @@ class Contract(Op):
 
     name = "contract"
     linear = True
-    frame: ConvGeometry
+    geometry: ConvGeometry
     result: Role
     given: tuple[Role, Role]
     dtypes: tuple[DType, ...]
@@ -41,50 +41,50 @@ class Contract(Op):
     after: DType
 
     def infer(self, *operands: Spec) -> tuple[Spec, ...]:
-        return (Spec(getattr(self.frame, self.result), self.after),)
+        return (Spec(getattr(self.geometry, self.result), self.after),)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         a, b, *bias = (operand.astype(self.work, copy=False) for operand in operands)
-        out = convolve(self.frame, self.result, {self.given[0]: a, self.given[1]: b}, *bias)
-        return (core.narrowed(out, self.after),)
+        out = core.convolve(self.geometry, self.result, {self.given[0]: a, self.given[1]: b}, *bias)
+        return (core.convert(out, self.after),)
 
     @cached_property
     def T(self) -> Contract:  # noqa: N802
         first, second = self.given
         dtypes = (self.after, self.dtypes[1])
-        return Contract(self.frame, first, (self.result, second), dtypes, self.work, native(self.dtypes[0]))
+        return Contract(self.geometry, first, (self.result, second), dtypes, self.work, native(self.dtypes[0]))
 
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         """By batch and spatial axes; channels, and the taps of a filter, are computed as a whole and cropped."""
-        frame = self.frame
-        parts = {name: [(0, n) for n in getattr(frame, name)] for name in ("x", "w", "y")}
-        axes = list(frame.axes)
+        geometry = self.geometry
+        parts = {name: [(0, n) for n in getattr(geometry, name)] for name in ("x", "w", "y")}
+        axes = list(geometry.axes)
         if self.result != "w":
             spatial = {axis.position: q for q, axis in enumerate(axes)}
-            for i in range(len(frame.x)):
+            for i in range(len(geometry.x)):
                 if i in spatial:
                     axis = axes[spatial[i]]
                     windows = ranges[i] if self.result == "y" else axis.windows_of(*ranges[i])
                     cells, axes[spatial[i]] = axis.block(*windows)
                     parts["x"][i], parts["y"][i] = (cells.start, cells.stop), windows
-                elif i != frame.channel_axis:
+                elif i != geometry.channel_axis:
                     parts["x"][i] = parts["y"][i] = ranges[i]
         shapes = {name: tuple(end - begin for begin, end in part) for name, part in parts.items()}
-        part = dataclasses.replace(frame, axes=tuple(axes), x=shapes["x"], y=shapes["y"])
+        part = dataclasses.replace(geometry, axes=tuple(axes), x=shapes["x"], y=shapes["y"])
         offset = tuple(begin for begin, _ in parts[self.result])
         slices = {name: tuple(slice(*r) for r in part_) for name, part_ in parts.items()}
         wanted = tuple((begin, end) for begin, end in ranges)
         needed = [slices[name] for name in self.given]
         if len(self.dtypes) > 2:
-            needed.append((slice(0, getattr(frame, self.result)[frame.channel_axis]),))
-        return ContractBlock(replace(self, frame=part), offset, wanted), tuple(needed)
+            needed.append((slice(0, getattr(geometry, self.result)[geometry.channel_axis]),))
+        return ContractBlock(replace(self, geometry=part), offset, wanted), tuple(needed)
 
     def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
         """Data that share a filter have one more batch axis; everything else is computed slice by slice."""
         shared = tuple(role == "w" for role in self.given) + (True,) * (len(self.dtypes) - 2)
         if self.result == "w" or any(m and s for m, s in zip(mapped, shared, strict=True)):
             return super().batched(size, mapped)
-        return replace(self, frame=self.frame.batched(size)), tuple(not s for s in shared)
+        return replace(self, geometry=self.geometry.batched(size)), tuple(not s for s in shared)
 
     def linearize(self, bind: Bind, wanted: Sequence[bool], *operands: Value) -> tuple[tuple[Value, ...], Derivatives]:
         a, b = operands[:2]
@@ -98,11 +98,11 @@ class Contract(Op):
     def by(self, bind: Bind, role: Role, dtype: DType, other: Role, held: Value, held_dtype: DType) -> LinearOperator:
         """The derivative with respect to one operand, the other one being held."""
         dtypes = (native(dtype), held_dtype)
-        return Applied(bind, Contract(self.frame, self.result, (role, other), dtypes, self.work, self.after), held)
+        return Applied(bind, Contract(self.geometry, self.result, (role, other), dtypes, self.work, self.after), held)
 
     def by_bias(self, bind: Bind) -> LinearOperator:
-        shape: Shape = getattr(self.frame, self.result)
-        axis = self.frame.channel_axis
+        shape: Shape = getattr(self.geometry, self.result)
+        axis = self.geometry.channel_axis
         return Applied(bind, ChannelSpread(shape, axis, native(self.dtypes[2]), self.after))
 
 
@@ -121,9 +121,9 @@ class ContractBlock(Op):
         (whole,) = self.op.evaluate(*operands)
         out = np.zeros([end - begin for begin, end in self.ranges], whole.dtype)
         if self.op.result == "x" and len(operands) > 2:  # the bias is there also where no filter lies
-            channel = self.op.frame.channel_axis
+            channel = self.op.geometry.channel_axis
             begin, end = self.ranges[channel]
-            bias = core.narrowed(operands[2][begin:end], self.op.after)
+            bias = core.convert(operands[2][begin:end], self.op.after)
             out += bias.reshape(-1, *(1,) * (out.ndim - channel - 1))
         return (pasted(out, whole, self),)
 
@@ -147,12 +147,12 @@ class ChannelSum(Op):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         (x,) = operands
         if len(self.shape) == 1:
-            return (core.narrowed(x.copy(), self.after),)
+            return (core.convert(x.copy(), self.after),)
         if not x.size:
             return (np.zeros(self.shape[self.axis], self.after),)
         axes = tuple(Axis(i, n, 1, n, n, 1, 0, 0) for i, n in enumerate(self.shape) if i != self.axis)
         total = core.sum_pool(x, Geometry(self.shape, axes), False)
-        return (core.narrowed(total.reshape(-1), self.after),)
+        return (core.convert(total.reshape(-1), self.after),)
 
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         ((begin, end),) = ranges
@@ -180,7 +180,7 @@ class ChannelSpread(Op):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         after = len(self.shape) - self.axis - 1
-        bias = core.narrowed(operands[0], self.after)
+        bias = core.convert(operands[0], self.after)
         return (np.broadcast_to(bias.reshape(-1, *(1,) * after), self.shape).copy(),)
 
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:

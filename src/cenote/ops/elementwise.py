@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arguments.arrays import Array, DType
+from ..arguments.arrays import Array
+from ..dtypes import DType, is_complex
 from .base import Applied, Bind, LinearOperator, Op, Ranges, Shape, Slices, Spec, Value
 from .record import replace
 
@@ -85,7 +86,7 @@ class Cast(ElementOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         x = operands[0]
-        if x.dtype.kind == "c" and self.after.kind != "c":
+        if is_complex(x.dtype) and not is_complex(self.after):
             x = x.real
         with np.errstate(over="ignore"):
             return (x.astype(self.after),)

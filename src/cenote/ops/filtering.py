@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arguments.arrays import Array, native
+from ..arguments.arrays import Array
+from ..dtypes import native
 from .base import Applied, Bind, Crop, Derivatives, LinearOperator, Op, Ranges, Shape, Slices, Spec, Value
 from .conv import Contract, Role
 from .record import replace
@@ -28,7 +29,7 @@ class Filter(Op):
     @cached_property
     def order(self) -> tuple[int, ...]:
         """The axes of the data in the order of the Contract's."""
-        ndim = len(self.contract.frame.x) - 1
+        ndim = len(self.contract.geometry.x) - 1
         return (*(i for i in range(ndim) if i not in self.axes), *self.axes)
 
     def inside(self, x: Array, role: Role) -> Array:
@@ -43,7 +44,7 @@ class Filter(Op):
         return np.ascontiguousarray(x[..., 0].transpose(np.argsort(self.order)))
 
     def shape_of(self, role: Role) -> Shape:
-        inner: Shape = getattr(self.contract.frame, role)
+        inner: Shape = getattr(self.contract.geometry, role)
         if role == "w":
             return inner[:-2]
         return tuple(inner[self.order.index(i)] for i in range(len(inner) - 1))

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .. import core
-from ..arguments.arrays import Array, DType, native
+from ..arguments.arrays import Array
 from ..arguments.errors import BadValue
+from ..dtypes import DType, is_bool, is_complex, native
 from ..geometry.axes import Geometry
 from .base import Op, Ranges, Slices, Spec
 from .record import Record, replace
@@ -58,7 +59,7 @@ class Fold(Op):
         """A compiled kernel that computes the same but for the initial value."""
         if not isinstance(self.fn, np.ufunc) or self.init.dtype != native(self.dtype):
             return None
-        return KERNELS.get(self.fn) if self.dtype.kind != "c" or self.fn is np.add else None
+        return KERNELS.get(self.fn) if not is_complex(self.dtype) or self.fn is np.add else None
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         (x,) = operands
@@ -87,16 +88,16 @@ class Fold(Op):
 
 
 def largest(x: Array, geometry: Geometry) -> Array:
-    return core.pick(x, geometry, True, False, False)[0]
+    return core.select(x, geometry, True, False)
 
 
 def smallest(x: Array, geometry: Geometry) -> Array:
-    return core.pick(x, geometry, False, False, False)[0]
+    return core.select(x, geometry, False, False)
 
 
 def added(x: Array, geometry: Geometry) -> Array:
     """Sums in the dtype of ``x``: integers wrap, and a bool sum is a logical or, as ``np.add`` has it."""
-    if x.dtype.kind == "b":
+    if is_bool(x.dtype):
         return largest(x, geometry)
     return core.sum_pool(x, geometry, False).astype(native(x.dtype), copy=False)
 

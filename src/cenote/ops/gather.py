@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from .. import core
-from ..arguments.arrays import Array, DType
+from ..arguments.arrays import Array
 from ..arguments.errors import BadValue
+from ..dtypes import DType
 from .base import Crop, Op, Ranges, Shape, Slices, Spec
 from .record import replace
 

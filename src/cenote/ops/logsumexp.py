@@ -13,7 +13,6 @@ import numpy as np
 
 from .. import core
 from ..arguments.arrays import Array
-from ..weighted_core import softmax_spread, softmax_sum
 from .base import Applied, Bind, Derivatives, LinearOperator, Value, WindowOp
 from .elementwise import DOUBLE, Multiply, Scale, cast_between, widened
 from .record import replace
@@ -44,7 +43,7 @@ class SoftmaxSum(WindowOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         t, x = operands
-        return (softmax_sum(t, x, self.geometry, self.beta, self.pad_value).astype(self.after, copy=False),)
+        return (core.softmax_sum(t, x, self.geometry, self.beta, self.pad_value).astype(self.after, copy=False),)
 
     @cached_property
     def T(self) -> SoftmaxSpread:  # noqa: N802
@@ -76,7 +75,7 @@ class SoftmaxSpread(WindowOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         g, x = operands
-        return (softmax_spread(g, x, self.geometry, self.beta, self.pad_value).astype(self.after, copy=False),)
+        return (core.softmax_spread(g, x, self.geometry, self.beta, self.pad_value).astype(self.after, copy=False),)
 
     @cached_property
     def T(self) -> SoftmaxSum:  # noqa: N802

@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from .. import core
-from ..arguments.arrays import Array, DType
-from ..weighted_core import power_spread, power_sum
+from ..arguments.arrays import Array
+from ..dtypes import DType
 from .base import Applied, Bind, Derivatives, LinearOperator, Op, Ranges, Shape, Slices, Spec, Value, WindowOp
 from .elementwise import DOUBLE, Multiply, Scale, cast_between, widened
 from .record import replace
@@ -50,7 +50,7 @@ class PowerSum(WindowOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         t, x = operands
-        out = power_sum(t, x, self.geometry, self.p, self.q, self.odd)
+        out = core.power_sum(t, x, self.geometry, self.p, self.q, self.odd)
         return (over_norm(out, x, self).astype(self.after, copy=False),)
 
     @cached_property
@@ -93,7 +93,7 @@ class PowerSpread(WindowOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         g, x = operands
         held = over_norm(g, x, self).astype(g.dtype, copy=False)
-        return (power_spread(held, x, self.geometry, self.p, self.q, self.odd).astype(self.after, copy=False),)
+        return (core.power_spread(held, x, self.geometry, self.p, self.q, self.odd).astype(self.after, copy=False),)
 
     @cached_property
     def T(self) -> PowerSum:  # noqa: N802

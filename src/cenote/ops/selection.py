@@ -8,8 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from .. import _core, core
-from ..arguments.arrays import Array, DType
+from .. import core
+from ..arguments.arrays import Array
+from ..dtypes import DType
 from ..geometry.axes import Geometry
 from .base import Applied, Bind, Derivatives, Shape, Spec, Value, WindowOp
 from .elementwise import Multiply, Sign
@@ -43,15 +44,18 @@ class SelectPool(WindowOp):
         (x,) = operands
         if self.magnitude:
             return self.evaluate_magnitude(x)
-        plan = self.plan if x.dtype == self.before else core.pick_plan(self.geometry, x.dtype, self.largest, self.omit)
-        return core.run_selection(x, self.geometry, *plan, self.argmax_dtype)
+        plan = self.plan if x.dtype == self.before else self.select_plan(x.dtype)
+        return core.run(x, plan, self.argmax_dtype)
 
-    def plan_for(self, dtype: DType) -> tuple[DType, _core.PoolPlan] | None:
-        return None if self.magnitude else core.pick_plan(self.geometry, dtype, self.largest, self.omit)
+    def plan_for(self, dtype: DType) -> core.Plan | None:
+        return None if self.magnitude else self.select_plan(dtype)
+
+    def select_plan(self, dtype: DType) -> core.Plan:
+        return core.select_plan(self.geometry, dtype, self.largest, self.omit)
 
     @cached_property
-    def plan(self) -> tuple[DType, _core.PoolPlan]:
-        return core.pick_plan(self.geometry, self.before, self.largest, self.omit)
+    def plan(self) -> core.Plan:
+        return self.select_plan(self.before)
 
     @cached_property
     def argmax_dtype(self) -> DType | None:
@@ -62,8 +66,8 @@ class SelectPool(WindowOp):
     def evaluate_magnitude(self, x: Array) -> tuple[Array, ...]:
         if not self.argmax:
             return (core.lp_pool(x, self.geometry, np.inf, result=self.after),)
-        values, offsets = core.winners(np.abs(x), self.geometry, True, False)
-        return core.narrowed(np.maximum(values, np.zeros((), values.dtype), out=values), self.after), offsets
+        values, offsets = core.select_with_offsets(np.abs(x), self.geometry, True, False)
+        return core.convert(np.maximum(values, np.zeros((), values.dtype), out=values), self.after), offsets
 
     def linearize(self, bind: Bind, wanted: Sequence[bool], *operands: Value) -> tuple[tuple[Value, ...], Derivatives]:
         (x,) = operands
@@ -118,7 +122,7 @@ class Indices(WindowOp):
         rest = offsets.astype(np.int64)
         flat, stride = np.zeros(offsets.shape, np.int64), 1
         for axis in reversed(self.geometry.axes):
-            taps = axis.live
+            taps = axis.valid_taps
             tap = rest % max(len(taps), 1) + taps.start
             rest //= max(len(taps), 1)
             first = axis.first.reshape([-1 if i == axis.position else 1 for i in range(offsets.ndim)])
@@ -137,7 +141,7 @@ class Select(WindowOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         t, offsets = operands
-        return (core.narrowed(core.gather(t, offsets, self.geometry), self.after),)
+        return (core.convert(core.gather(t, offsets, self.geometry), self.after),)
 
     def operands_in(self, whole: WindowOp, *operands: Array) -> tuple[Array, ...]:
         return operands[0], relabelled(operands[1], whole.geometry, self.geometry)
@@ -157,7 +161,7 @@ class Scatter(WindowOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         g, offsets = operands
-        return (core.narrowed(core.scatter(g, offsets, self.geometry), self.after),)
+        return (core.convert(core.scatter_add(g, offsets, self.geometry), self.after),)
 
     def operands_in(self, whole: WindowOp, *operands: Array) -> tuple[Array, ...]:
         return operands[0], relabelled(operands[1], whole.geometry, self.geometry)
@@ -208,7 +212,7 @@ class ScatterTied(WindowOp):
         share = tied_share(self.geometry, x, values)
         with np.errstate(invalid="ignore"):
             part = (g * share).astype(g.dtype)
-        out = core.scatter(np.where(share > 0, np.zeros((), g.dtype), g), offsets, self.geometry)
+        out = core.scatter_add(np.where(share > 0, np.zeros((), g.dtype), g), offsets, self.geometry)
         for to, of in self.geometry.taps():
             out[of] += np.where(x[of] == values[to], part[to], np.zeros((), g.dtype))
         return (out,)
@@ -237,13 +241,13 @@ def relabelled(offsets: Array, of: Geometry, to: Geometry) -> Array:
     """Offsets that count the live taps of one geometry as those of another: a part may have fewer than the whole."""
     dtype = core.offset_dtype(to)
     none = offsets == np.iinfo(offsets.dtype).max
-    if all(a.live == b.live for a, b in zip(of.axes, to.axes, strict=True)):
+    if all(a.valid_taps == b.valid_taps for a, b in zip(of.axes, to.axes, strict=True)):
         return offsets.astype(dtype, copy=False)
     rest, out, stride = offsets.astype(np.int64), np.zeros(offsets.shape, np.int64), 1
     for a, b in zip(reversed(of.axes), reversed(to.axes), strict=True):
-        out += (rest % max(len(a.live), 1) + a.live.start - b.live.start) * stride
-        rest //= max(len(a.live), 1)
-        stride *= max(len(b.live), 1)
+        out += (rest % max(len(a.valid_taps), 1) + a.valid_taps.start - b.valid_taps.start) * stride
+        rest //= max(len(a.valid_taps), 1)
+        stride *= max(len(b.valid_taps), 1)
     out[none] = np.iinfo(dtype).max
     return out.astype(dtype)
 

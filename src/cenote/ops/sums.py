@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from .. import _core, core
-from ..arguments.arrays import Array, DType
+from .. import core
+from ..arguments.arrays import Array
+from ..dtypes import DType, accumulator
 from .base import Applied, Bind, Derivatives, Value, WindowOp
 
 
@@ -18,7 +19,7 @@ class SumPool(WindowOp):
     name = "sum_pool"
     linear = True
 
-    def plan_for(self, dtype: DType) -> tuple[DType, _core.PoolPlan] | None:
+    def plan_for(self, dtype: DType) -> core.Plan | None:
         return core.sum_plan(self.geometry, dtype, False, self.after)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
@@ -37,7 +38,7 @@ class AvgPool(WindowOp):
     divisor: float | None
     include_pad: bool
 
-    def plan_for(self, dtype: DType) -> tuple[DType, _core.PoolPlan] | None:
+    def plan_for(self, dtype: DType) -> core.Plan | None:
         return core.avg_plan(self.geometry, dtype, False, self.divisor, self.include_pad, self.after)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
@@ -100,7 +101,7 @@ class NanSumPool(WindowOp):
 
     name = "nan_sum_pool"
 
-    def plan_for(self, dtype: DType) -> tuple[DType, _core.PoolPlan] | None:
+    def plan_for(self, dtype: DType) -> core.Plan | None:
         return core.sum_plan(self.geometry, dtype, True, self.after)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
@@ -118,7 +119,7 @@ class NanAvgPool(WindowOp):
     divisor: float | None
     include_pad: bool
 
-    def plan_for(self, dtype: DType) -> tuple[DType, _core.PoolPlan] | None:
+    def plan_for(self, dtype: DType) -> core.Plan | None:
         return core.avg_plan(self.geometry, dtype, True, self.divisor, self.include_pad, self.after)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
@@ -212,11 +213,6 @@ class ValidAvgSpread(WindowOp):
 def valid(t: Array, x: Array) -> Array:
     """``t`` where ``x`` is not NaN, 0 elsewhere: not a product, which would make NaN of an infinity."""
     return np.where(np.isnan(x), np.zeros((), t.dtype), t)
-
-
-def accumulator(dtype: DType) -> DType:
-    """What is summed before it is divided: half precision would overflow."""
-    return np.dtype(np.float32) if core.is_half(dtype) else dtype
 
 
 def at_least_one(count: Array) -> Array:

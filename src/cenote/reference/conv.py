@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..arguments.arrays import Array, DType
+from ..arguments.arrays import Array
+from ..dtypes import DType, accumulator
 from ..geometry.axes import Axis
-from .pooling import accumulator
 
 Slices = tuple[slice, ...]
 

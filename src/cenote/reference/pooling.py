@@ -19,7 +19,21 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments.arrays import Array, DType, averaged, has_nan, is_bfloat16, native, ordered, real_valued, summed
+from ..arguments.arrays import Array
+from ..dtypes import (
+    DType,
+    accumulator,
+    average_dtype,
+    has_nan,
+    is_bool,
+    is_complex,
+    is_half,
+    is_integer,
+    native,
+    norm_dtype,
+    select_dtype,
+    sum_dtype,
+)
 from ..geometry.axes import Geometry
 
 Mask = NDArray[np.bool_]
@@ -80,14 +94,14 @@ def box_sum(cells: Array, rank: int) -> Array:
 def isnan(x: Array) -> Mask:
     """NaN cells; none in a dtype that has no NaN."""
     out: Mask = (
-        np.isnan(x.astype(np.float32) if is_bfloat16(x.dtype) else x) if has_nan(x.dtype) else np.zeros(x.shape, bool)
+        np.isnan(x.astype(np.float32) if is_half(x.dtype) else x) if has_nan(x.dtype) else np.zeros(x.shape, bool)
     )
     return out
 
 
 def quiet(x: Array) -> Array:
     """``x`` with the one canonical NaN in place of every NaN, so that results can be compared to the bit."""
-    if x.dtype.kind == "c":
+    if is_complex(x.dtype):
         for part in (x.real, x.imag):
             part[np.isnan(part)] = np.nan
     elif has_nan(x.dtype):
@@ -100,17 +114,17 @@ def quiet(x: Array) -> Array:
 
 def least(dtype: DType, largest: bool) -> Array:
     """What a maximum (``largest``) or minimum of no cell gives."""
-    if dtype.kind == "b":
+    if is_bool(dtype):
         return np.array(not largest)
-    if dtype.kind in "iu":
+    if is_integer(dtype):
         limits = np.iinfo(dtype)
         return np.array(limits.min if largest else limits.max, dtype)
     return np.array(-np.inf if largest else np.inf, dtype)
 
 
-def pick(x: Array, geometry: Geometry, largest: bool, omit: bool) -> tuple[Array, NDArray[np.int64]]:
+def select(x: Array, geometry: Geometry, largest: bool, omit: bool) -> tuple[Array, NDArray[np.int64]]:
     """max_pool (``largest``) or min_pool: the values, and the flat index of the winning cell or −1."""
-    dtype = ordered(x.dtype)
+    dtype = select_dtype(x.dtype)
     x = x.astype(dtype)
     rank, out = len(geometry.axes), geometry.out_shape
     cells, real = gather(x, geometry)
@@ -153,13 +167,6 @@ def flat_index(winner: NDArray[np.int64], geometry: Geometry, rank: int) -> NDAr
 # ------------------------------------------------------------------------------------------ sums and averages
 
 
-def accumulator(dtype: DType) -> DType:
-    """The dtype that a sum is held in: half precision is added in float32."""
-    if is_bfloat16(dtype) or dtype == np.float16:
-        return np.dtype(np.float32)
-    return dtype
-
-
 def missing(geometry: Geometry) -> Mask:
     """The taps beyond the length of windows that are listed; broadcasts against what ``gather`` gives."""
     ndim, rank = len(geometry.shape), len(geometry.axes)
@@ -197,7 +204,7 @@ def no_data(out: Array, geometry: Geometry, omitted: NDArray[np.int64]) -> Array
 
 
 def sum_pool(x: Array, geometry: Geometry, omit: bool) -> Array:
-    result = summed(x.dtype)
+    result = sum_dtype(x.dtype)
     sums, omitted = total(x, geometry, result, omit)
     with np.errstate(all="ignore"):
         out = sums.astype(result)
@@ -205,14 +212,14 @@ def sum_pool(x: Array, geometry: Geometry, omit: bool) -> Array:
 
 
 def avg_pool(x: Array, geometry: Geometry, omit: bool, divisor: float | None, include_pad: bool) -> Array:
-    result = averaged(x.dtype)
+    result = average_dtype(x.dtype)
     omit = omit and has_nan(x.dtype)
     sums, omitted = total(x, geometry, result, omit)
     number = counts(geometry, include_pad) - omitted if divisor is None else np.float64(divisor)
     with np.errstate(all="ignore"):
         # The quotient is taken in double and rounded once: the same as in float32 wherever the divisor is one.
         by = np.asarray(number, np.float64)
-        if sums.dtype.kind == "c":  # by parts: NumPy would let an infinite part make the other one NaN
+        if is_complex(sums.dtype):  # by parts: NumPy would let an infinite part make the other one NaN
             held = sums.copy()
             held.real, held.imag = sums.real / by, sums.imag / by
         else:
@@ -225,7 +232,7 @@ def avg_pool(x: Array, geometry: Geometry, omit: bool, divisor: float | None, in
 
 
 def lp_pool(x: Array, geometry: Geometry, p: float) -> Array:
-    result = real_valued(x.dtype)
+    result = norm_dtype(x.dtype)
     cells, real = gather(x.astype(np.float64), geometry)
     size = np.where(real, np.abs(cells), 0.0)
     over = tuple(range(-len(geometry.axes), 0))
@@ -239,7 +246,7 @@ def lp_pool(x: Array, geometry: Geometry, p: float) -> Array:
 
 
 def smooth_max_pool(x: Array, geometry: Geometry, beta: float, pad_value: float | None) -> Array:
-    result = real_valued(x.dtype)
+    result = norm_dtype(x.dtype)
     rank = len(geometry.axes)
     cells, real = gather(x.astype(np.float64), geometry)
     inside = real

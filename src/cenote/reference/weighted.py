@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments.arrays import Array, native
+from ..arguments.arrays import Array
+from ..dtypes import native
 from ..geometry.axes import Geometry
 from .pooling import counts, gather
 

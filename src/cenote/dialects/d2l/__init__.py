@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...api import pooling, sums
-from ...arguments.arrays import ordered
 from ...arguments.errors import BadValue, format_value, public
 from ...arguments.values import choice
 from ...autodiff.tensor import Tensor
 from ...backends.dispatch import operand
+from ...dtypes import select_dtype
 from .._common import call, ints
 
 __all__ = ["pool2d"]
@@ -49,7 +49,7 @@ def pool2d(X: ArrayLike, pool_size: Sequence[int], mode: Literal["max", "avg"] =
     Windows are moved by one cell and lie inside of the matrix. The result is float32.
     """
     data = operand(X, "X")
-    call(ordered, NAMES, data.dtype)
+    call(select_dtype, NAMES, data.dtype)
     if data.ndim != 2:
         raise BadValue(f"X has shape {format_value(data.shape)}: 2 axes are needed, (height, width)")
     size = ints("pool_size", pool_size, 1, count=2)

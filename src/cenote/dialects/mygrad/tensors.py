@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from ...arguments.arrays import NATIVE, Array, as_array, has_nan, is_bfloat16
+from ...arguments.arrays import Array, as_array
 from ...arguments.errors import Argument, BadType, BadValue, format_value, public
 from ...arguments.values import MOST_AXES, as_flag, as_int
 from ...autodiff import tensor as autodiff
 from ...autodiff.graph import Node, backward_pass
 from ...backends import dispatch
 from ...backends.tensor import TensorBackend
+from ...dtypes import has_nan, is_complex, is_known
 from ...ops.base import Op
 from .in_place import replace, write
 
@@ -273,7 +274,7 @@ def read(given: Any, name: str, dtype: object, constant: object, copy: object, n
     copied = as_flag("copy", copy)
     rank = read_ndmin(ndmin)
     held = given.data if isinstance(given, autodiff.Tensor) else as_array(given, name)
-    if held.dtype.kind == "c":
+    if is_complex(held.dtype):
         raise BadType(Argument(name), f" has dtype {held.dtype}: mygrad knows real numbers only, use cenote.Tensor")
     data = np.array(held, wanted, copy=True if copied else None, ndmin=rank)
     fixed = not has_nan(data.dtype) if known is None else known
@@ -300,7 +301,7 @@ def known_dtype(given: Any) -> np.dtype[Any]:
         dtype: np.dtype[Any] = np.dtype(given)
     except TypeError as cause:
         raise BadType(f"dtype={format_value(given)} is no dtype: {cause}") from None
-    if dtype.kind == "c" or (dtype.char not in NATIVE and not is_bfloat16(dtype)):
+    if is_complex(dtype) or not is_known(dtype):
         raise BadType(
             f"dtype={format_value(given)}: bool, an integer type, float16, bfloat16, float32 or float64 is needed"
         )

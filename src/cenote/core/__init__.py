@@ -1,0 +1,60 @@
+"""The compiled core as the rest of the package calls it: on NumPy arrays and geometries, which were checked before.
+
+Besides this package only ``dtypes.py`` (the codes of dtypes), ``cache.py`` (which compares arguments in the core) and
+``runtime.py`` (threads, SIMD level, buffer cache) use ``_core``.
+"""
+
+from .._core import CallCache, ConvCallCache, trace
+from .buffers import empty, memory_order
+from .conv import FORMS, convolve
+from .conversion import convert
+from .indexing import gather, scatter_add, unpool
+from .plans import Plan, run, run_into
+from .pooling import (
+    SAME_AS_INFINITE_P,
+    avg_plan,
+    avg_pool,
+    lp_pool,
+    offset_dtype,
+    select,
+    select_plan,
+    select_with_indices,
+    select_with_offsets,
+    smooth_max_pool,
+    sum_plan,
+    sum_pool,
+)
+from .weighted import power_spread, power_sum, softmax_spread, softmax_sum
+
+__all__ = [
+    "FORMS",
+    "SAME_AS_INFINITE_P",
+    "CallCache",
+    "ConvCallCache",
+    "Plan",
+    "avg_plan",
+    "avg_pool",
+    "convert",
+    "convolve",
+    "empty",
+    "gather",
+    "lp_pool",
+    "memory_order",
+    "offset_dtype",
+    "power_spread",
+    "power_sum",
+    "run",
+    "run_into",
+    "scatter_add",
+    "select",
+    "select_plan",
+    "select_with_indices",
+    "select_with_offsets",
+    "smooth_max_pool",
+    "softmax_spread",
+    "softmax_sum",
+    "sum_plan",
+    "sum_pool",
+    "trace",
+    "unpool",
+]
