@@ -105,10 +105,7 @@ def is_known(dtype: DType) -> bool:
 
 def code_of(dtype: DType) -> Code:
     """The core's code of a dtype that is in the table."""
-    code = row(dtype).code
-    if code is None:
-        raise KeyError(dtype)
-    return code
+    return row(dtype).code  # type: ignore[return-value]
 
 
 def is_bool(dtype: DType) -> bool:

@@ -77,8 +77,16 @@ def float_work(dtype: DType, result: DType) -> Code:
     return Code.f64 if is_double(dtype) or is_double(result) else Code.f32
 
 
-def sum_plan(geometry: Geometry, dtype: DType, omit: bool, result: DType | None = None) -> Plan:
-    """See :func:`sum_pool`."""
+def sums_by_parts(geometry: Geometry, dtype: DType, omit: bool) -> bool:
+    """Whether a sum takes more than one call of the core: the core sees the parts of complex numbers along one axis
+    more, and does not know that an element is NaN when either part is."""
+    return is_complex(dtype) and (omit or len(geometry.shape) == _core.MAX_NDIM)
+
+
+def sum_plan(geometry: Geometry, dtype: DType, omit: bool, result: DType | None = None) -> Plan | None:
+    """See :func:`sum_pool`; None if it takes more than one call of the core."""
+    if sums_by_parts(geometry, dtype, omit):
+        return None
     result = sum_dtype(dtype) if result is None else native(result)
     work = Code.i64 if is_exact(dtype) else float_work(dtype, result)  # also for uint64: the same bits
     return make_plan(
@@ -90,12 +98,12 @@ def sum_pool(x: Array, geometry: Geometry, omit: bool, *, result: DType | None =
     """``result`` is the dtype of the result, if not the usual one. Integers are summed in 64 bits, as without it, then
     converted once; floats in double precision if either dtype is that wide. To an integer: rounded to nearest, ties to
     even, and clipped to its range; infinities are the ends of the range, NaN is 0."""
-    if is_complex(x.dtype):
-        if omit:
-            return complex_omit(x, geometry, None, result)
-        if x.ndim == _core.MAX_NDIM:
-            return by_parts(sum_pool, x, geometry, omit, result=native(result or x.dtype))
-    return run(x, sum_plan(geometry, x.dtype, omit, result))[0]
+    plan = sum_plan(geometry, x.dtype, omit, result)
+    if plan is not None:
+        return run(x, plan)[0]
+    if omit:
+        return complex_omit(x, geometry, None, result)
+    return by_parts(sum_pool, x, geometry, omit, result=native(result or x.dtype))
 
 
 def avg_plan(
@@ -105,8 +113,10 @@ def avg_plan(
     divisor: float | None,
     include_pad: bool,
     result: DType | None = None,
-) -> Plan:
-    """See :func:`avg_pool`."""
+) -> Plan | None:
+    """See :func:`avg_pool`; None if it takes more than one call of the core."""
+    if sums_by_parts(geometry, dtype, omit):
+        return None
     result = average_dtype(dtype) if result is None else native(result)
     work = Code.f64 if is_exact(dtype) else float_work(dtype, result)
     return make_plan(
@@ -126,12 +136,12 @@ def avg_pool(
 ) -> Array:
     """``result`` is the dtype of the result, if not the usual one. Averages of integers are then exact quotients,
     rounded once; those of floats are converted once, as :func:`sum_pool` does."""
-    if is_complex(x.dtype):
-        if omit:
-            return complex_omit(x, geometry, (divisor, include_pad), result)
-        if x.ndim == _core.MAX_NDIM:
-            return by_parts(avg_pool, x, geometry, omit, divisor, include_pad, result=native(result or x.dtype))
-    return run(x, avg_plan(geometry, x.dtype, omit, divisor, include_pad, result))[0]
+    plan = avg_plan(geometry, x.dtype, omit, divisor, include_pad, result)
+    if plan is not None:
+        return run(x, plan)[0]
+    if omit:
+        return complex_omit(x, geometry, (divisor, include_pad), result)
+    return by_parts(avg_pool, x, geometry, omit, divisor, include_pad, result=native(result or x.dtype))
 
 
 def by_parts(pool: Callable[..., Array], x: Array, *args: Any, result: DType) -> Array:
@@ -144,7 +154,7 @@ def by_parts(pool: Callable[..., Array], x: Array, *args: Any, result: DType) ->
 def complex_omit(
     x: Array, geometry: Geometry, average: tuple[float | None, bool] | None, result: DType | None = None
 ) -> Array:
-    """A complex element is NaN when either part is, which the core, seeing floats, cannot know."""
+    """The sum or average of complex numbers of which neither part is NaN."""
     nan = np.isnan(x)
     rest = np.where(nan, np.zeros((), x.dtype), x)
     work = native(x.dtype if result is None or is_double(x.dtype) else result)
@@ -162,28 +172,38 @@ def complex_omit(
 # --------------------------------------------------------------------------------------------- lp, smooth max
 
 
+def lp_plan(geometry: Geometry, dtype: DType, p: float, result: DType | None = None) -> Plan:
+    """Of a finite p. See :func:`lp_pool`."""
+    return make_plan(
+        geometry, dtype, norm_dtype(dtype) if result is None else native(result), Code.f64, Reduce.sum,
+        prologue=Prologue.power, epilogue=Epilogue.root, parameter=p,
+    )  # fmt: skip
+
+
 def lp_pool(x: Array, geometry: Geometry, p: float, *, result: DType | None = None) -> Array:
     """``result`` is the dtype of the result, if not the usual one; converted as :func:`sum_pool` does."""
+    if p < SAME_AS_INFINITE_P:
+        return run(x, lp_plan(geometry, x.dtype, p, result))[0]
     usual = norm_dtype(x.dtype)
     result = usual if result is None else native(result)
-    if p >= SAME_AS_INFINITE_P:
-        work = float_work(usual, result)
-        (out,) = run(x, make_plan(geometry, x.dtype, result, work, Reduce.max, prologue=Prologue.absolute))
-        # A window without an element is 0, not the -inf of a maximum of nothing.
-        return np.maximum(out, np.zeros((), result), out=out)
-    plan = make_plan(
-        geometry, x.dtype, result, Code.f64, Reduce.sum, prologue=Prologue.power, epilogue=Epilogue.root, parameter=p
+    work = float_work(usual, result)
+    (out,) = run(x, make_plan(geometry, x.dtype, result, work, Reduce.max, prologue=Prologue.absolute))
+    # A window without an element is 0, not the -inf of a maximum of nothing.
+    return np.maximum(out, np.zeros((), result), out=out)
+
+
+def smooth_max_plan(
+    geometry: Geometry, dtype: DType, beta: float, pad_value: float | None, result: DType | None = None
+) -> Plan:
+    """See :func:`smooth_max_pool`."""
+    return make_plan(
+        geometry, dtype, norm_dtype(dtype) if result is None else native(result), Code.f64, Reduce.sum,
+        prologue=Prologue.exponential, epilogue=Epilogue.logarithm, pad_value=pad_value, parameter=beta,
     )  # fmt: skip
-    return run(x, plan)[0]
 
 
 def smooth_max_pool(
     x: Array, geometry: Geometry, beta: float, pad_value: float | None, *, result: DType | None = None
 ) -> Array:
     """``result`` is the dtype of the result, if not the usual one; converted as :func:`sum_pool` does."""
-    result = norm_dtype(x.dtype) if result is None else native(result)
-    plan = make_plan(
-        geometry, x.dtype, result, Code.f64, Reduce.sum,
-        prologue=Prologue.exponential, epilogue=Epilogue.logarithm, pad_value=pad_value, parameter=beta,
-    )  # fmt: skip
-    return run(x, plan)[0]
+    return run(x, smooth_max_plan(geometry, x.dtype, beta, pad_value, result))[0]

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from .. import core
 from ..arguments.arrays import Array
 from ..arguments.values import MOST_AXES
-from ..core import Plan
 from ..dtypes import DType
 from ..geometry.axes import Geometry
 from .record import Record, replace
@@ -255,7 +255,7 @@ class WindowOp(Op):
             return super().batched(size, mapped)
         return replace(self, geometry=self.geometry.batched(size)), (True,) * len(mapped)
 
-    def plan_for(self, dtype: DType) -> Plan | None:
+    def plan_for(self, dtype: DType) -> core.Plan | None:
         """The core's plan for an operand of this dtype, if one call of the core is all of it."""
         return None
 
@@ -266,6 +266,22 @@ class WindowOp(Op):
     def outputs_in(self, whole: WindowOp, start: Shape, *outputs: Array) -> tuple[Array, ...]:
         """Outputs of this part, of a slab from ``start`` on, as the whole has them."""
         return outputs
+
+
+class PlannedOp(WindowOp):
+    """An Op on windows of one operand that is one call of the core, or for few dtypes and options more than one."""
+
+    @cached_property
+    def plan(self) -> core.Plan | None:
+        return self.plan_for(self.before)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        (x,) = operands
+        plan = self.plan if x.dtype == self.before else self.plan_for(x.dtype)
+        return self.evaluate_without_plan(x) if plan is None else core.run(x, plan)
+
+    def evaluate_without_plan(self, x: Array) -> tuple[Array, ...]:
+        raise NotImplementedError(self.name)
 
 
 class WindowBlock(Op):

@@ -13,18 +13,19 @@ import numpy as np
 
 from .. import core
 from ..arguments.arrays import Array
-from .base import Applied, Bind, Derivatives, LinearOperator, Value, WindowOp
+from ..dtypes import DType
+from .base import Applied, Bind, Derivatives, LinearOperator, PlannedOp, Value, WindowOp
 from .elementwise import DOUBLE, Multiply, Scale, cast_between, widened
 from .record import replace
 
 
-class SmoothMaxPool(WindowOp):
+class SmoothMaxPool(PlannedOp):
     name = "smooth_max_pool"
     beta: float
     pad_value: float | None
 
-    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        return (core.smooth_max_pool(operands[0], self.geometry, self.beta, self.pad_value, result=self.after),)
+    def plan_for(self, dtype: DType) -> core.Plan | None:
+        return core.smooth_max_plan(self.geometry, dtype, self.beta, self.pad_value, self.after)
 
     def linearize(self, bind: Bind, wanted: Sequence[bool], *operands: Value) -> tuple[tuple[Value, ...], Derivatives]:
         (x,) = operands

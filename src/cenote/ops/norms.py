@@ -17,19 +17,34 @@ import numpy as np
 from .. import core
 from ..arguments.arrays import Array
 from ..dtypes import DType
-from .base import Applied, Bind, Derivatives, LinearOperator, Op, Ranges, Shape, Slices, Spec, Value, WindowOp
+from .base import (
+    Applied,
+    Bind,
+    Derivatives,
+    LinearOperator,
+    Op,
+    PlannedOp,
+    Ranges,
+    Shape,
+    Slices,
+    Spec,
+    Value,
+    WindowOp,
+)
 from .elementwise import DOUBLE, Multiply, Scale, cast_between, widened
 from .record import replace
 
 MODERATE = 300  # an exponent of two
 
 
-class LpPool(WindowOp):
+class LpPool(PlannedOp):
+    """Of a finite p: the norm with p = inf is a :class:`SelectPool`."""
+
     name = "lp_pool"
     p: float
 
-    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        return (core.lp_pool(operands[0], self.geometry, self.p, result=self.after),)
+    def plan_for(self, dtype: DType) -> core.Plan | None:
+        return core.lp_plan(self.geometry, dtype, self.p, self.after)
 
     def linearize(self, bind: Bind, wanted: Sequence[bool], *operands: Value) -> tuple[tuple[Value, ...], Derivatives]:
         (x,) = operands

@@ -12,14 +12,14 @@ from .. import core
 from ..arguments.arrays import Array
 from ..dtypes import DType
 from ..geometry.axes import Geometry
-from .base import Applied, Bind, Derivatives, Shape, Spec, Value, WindowOp
+from .base import Applied, Bind, Derivatives, PlannedOp, Shape, Spec, Value, WindowOp
 from .elementwise import Multiply, Sign
 from .record import replace
 
 Argmax = Literal["", "indices", "offsets"]
 
 
-class SelectPool(WindowOp):
+class SelectPool(PlannedOp):
     """The largest or smallest element of each window, and where it is.
 
     ``argmax`` adds an output: flat int64 indices over the pooled axes, or the offsets inside the windows, in as few
@@ -42,20 +42,13 @@ class SelectPool(WindowOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         (x,) = operands
-        if self.magnitude:
-            return self.evaluate_magnitude(x)
-        plan = self.plan if x.dtype == self.before else self.select_plan(x.dtype)
+        plan = self.plan if x.dtype == self.before else self.plan_for(x.dtype)
+        if plan is None:
+            return self.evaluate_without_plan(x)
         return core.run(x, plan, self.argmax_dtype)
 
     def plan_for(self, dtype: DType) -> core.Plan | None:
-        return None if self.magnitude else self.select_plan(dtype)
-
-    def select_plan(self, dtype: DType) -> core.Plan:
-        return core.select_plan(self.geometry, dtype, self.largest, self.omit)
-
-    @cached_property
-    def plan(self) -> core.Plan:
-        return self.select_plan(self.before)
+        return None if self.magnitude else core.select_plan(self.geometry, dtype, self.largest, self.omit)
 
     @cached_property
     def argmax_dtype(self) -> DType | None:
@@ -63,7 +56,7 @@ class SelectPool(WindowOp):
             return None
         return np.dtype(np.int64) if self.argmax == "indices" else core.offset_dtype(self.geometry)
 
-    def evaluate_magnitude(self, x: Array) -> tuple[Array, ...]:
+    def evaluate_without_plan(self, x: Array) -> tuple[Array, ...]:
         if not self.argmax:
             return (core.lp_pool(x, self.geometry, np.inf, result=self.after),)
         values, offsets = core.select_with_offsets(np.abs(x), self.geometry, True, False)

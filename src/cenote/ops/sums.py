@@ -10,10 +10,10 @@ import numpy as np
 from .. import core
 from ..arguments.arrays import Array
 from ..dtypes import DType, accumulator
-from .base import Applied, Bind, Derivatives, Value, WindowOp
+from .base import Applied, Bind, Derivatives, PlannedOp, Value, WindowOp
 
 
-class SumPool(WindowOp):
+class SumPool(PlannedOp):
     """The sum of each window. Its transpose is the sum over the transposed geometry."""
 
     name = "sum_pool"
@@ -22,15 +22,15 @@ class SumPool(WindowOp):
     def plan_for(self, dtype: DType) -> core.Plan | None:
         return core.sum_plan(self.geometry, dtype, False, self.after)
 
-    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        return (core.sum_pool(operands[0], self.geometry, False, result=self.after),)
+    def evaluate_without_plan(self, x: Array) -> tuple[Array, ...]:
+        return (core.sum_pool(x, self.geometry, False, result=self.after),)
 
     @cached_property
     def T(self) -> SumPool:  # noqa: N802
         return SumPool(self.geometry.transposed, self.after, self.before)
 
 
-class AvgPool(WindowOp):
+class AvgPool(PlannedOp):
     """The sum of each window divided by ``divisor``, or by its number of elements."""
 
     name = "avg_pool"
@@ -41,8 +41,8 @@ class AvgPool(WindowOp):
     def plan_for(self, dtype: DType) -> core.Plan | None:
         return core.avg_plan(self.geometry, dtype, False, self.divisor, self.include_pad, self.after)
 
-    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        return (core.avg_pool(operands[0], self.geometry, False, self.divisor, self.include_pad, result=self.after),)
+    def evaluate_without_plan(self, x: Array) -> tuple[Array, ...]:
+        return (core.avg_pool(x, self.geometry, False, self.divisor, self.include_pad, result=self.after),)
 
     @cached_property
     def T(self) -> AvgPool | AvgSpread:  # noqa: N802
@@ -96,7 +96,7 @@ class AvgSpread(WindowOp):
 # ------------------------------------------------------------------------------------------- NaN left out
 
 
-class NanSumPool(WindowOp):
+class NanSumPool(PlannedOp):
     """The sum of the elements of each window that are not NaN; NaN where there are others only."""
 
     name = "nan_sum_pool"
@@ -104,15 +104,15 @@ class NanSumPool(WindowOp):
     def plan_for(self, dtype: DType) -> core.Plan | None:
         return core.sum_plan(self.geometry, dtype, True, self.after)
 
-    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        return (core.sum_pool(operands[0], self.geometry, True, result=self.after),)
+    def evaluate_without_plan(self, x: Array) -> tuple[Array, ...]:
+        return (core.sum_pool(x, self.geometry, True, result=self.after),)
 
     def linearize(self, bind: Bind, wanted: Sequence[bool], *operands: Value) -> tuple[tuple[Value, ...], Derivatives]:
         (x,) = operands
         return bind(self, x), [Applied(bind, ValidSum(self.geometry, self.before, self.after), x)]
 
 
-class NanAvgPool(WindowOp):
+class NanAvgPool(PlannedOp):
     """The average of the elements of each window that are not NaN."""
 
     name = "nan_avg_pool"
@@ -122,8 +122,8 @@ class NanAvgPool(WindowOp):
     def plan_for(self, dtype: DType) -> core.Plan | None:
         return core.avg_plan(self.geometry, dtype, True, self.divisor, self.include_pad, self.after)
 
-    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        return (core.avg_pool(operands[0], self.geometry, True, self.divisor, self.include_pad, result=self.after),)
+    def evaluate_without_plan(self, x: Array) -> tuple[Array, ...]:
+        return (core.avg_pool(x, self.geometry, True, self.divisor, self.include_pad, result=self.after),)
 
     def linearize(self, bind: Bind, wanted: Sequence[bool], *operands: Value) -> tuple[tuple[Value, ...], Derivatives]:
         (x,) = operands
