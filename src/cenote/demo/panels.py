@@ -42,7 +42,7 @@ def make_panels(image: Pixels, volume: Array, done: Sequence[tuple[Case, Array]]
     """The image and its results; a slice of the volume and of its results."""
     described = f"input: an image, {format_sizes(image.shape)}, {image.dtype}"
     # Both windows of a smooth maximum have 64 elements.
-    about = "max keeps glints, min keeps vines, avg blurs both; smooth max is format_value minus log(64)/beta"
+    about = "max keeps glints, min keeps vines, avg blurs both; smooth max is shown minus log(64)/beta"
     flat = [Panel(image, "image", described, about)]
     solid = [Panel(slice_of(volume), "volume", "input: a volume", f"{format_sizes(volume.shape)}, {volume.dtype}")]
     for case, result in done:

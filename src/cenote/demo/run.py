@@ -1,4 +1,4 @@
-"""The demonstration from start to end. Every result is checked before it is format_value or timed."""
+"""The demonstration from start to end. Every result is checked before it is shown or timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demonstration pools: an image of a cave, and a volume that is format_value as a slice.
+"""What the demonstration pools: an image of a cave, and a volume that is shown as a slice.
 
 They are drawn, not loaded, so that no data has to be shipped; the same size gives the same pixels. Both have
 what pooling is about: single pixels that a maximum or a minimum keeps, and smooth parts that an average keeps.
