@@ -12,9 +12,9 @@ SANITIZED := build/sanitize
 help:
 	@echo 'make demo      build what this CPU needs, install into $(VENV) and run the demonstration'
 	@echo 'make test      build, install what the tests need and run them all'
-	@echo 'make check     run the quick core of the tests, about a minute'
+	@echo 'make check     run the quick tests, about a minute'
 	@echo 'make sanitize  build with sanitizers into $(SANITIZED) and run the tests of the core on it, on every SIMD level'
-	@echo 'make bench     time cenote beside other libraries and a copy, and write the tables of README.md'
+	@echo 'make bench     time cenote vs. other libraries and a copy, and write the tables of README.md and docs/'
 	@echo 'make lint      check formatting, types and style'
 	@echo 'make format    rewrite the sources in the project style'
 	@echo 'make clean     remove $(VENV) and everything that was built'
@@ -93,7 +93,7 @@ sanitize: $(SANITIZED)/.built $(VENV)/.test
 
 bench: $(VENV)/.bench
 	@echo '» running the benchmarks'
-	@$(BIN)/python benchmarks/run.py --json benchmarks/results.json --readme
+	@$(BIN)/python benchmarks/run.py --json benchmarks/results.json --pages
 
 lint: $(VENV)/.lint $(VENV)/.test
 	@echo '» checking'

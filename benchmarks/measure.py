@@ -1,9 +1,9 @@
-"""Times, taken fairly on a machine that does other things too.
+"""Timing that is fair on a machine with other work.
 
-The candidates of a row take turns in one process, forwards and backwards by turns, so that whatever else the machine
-does meets all of them. Before each turn there is a pause, for some libraries' threads go on spinning after a call and
-would take a CPU from the next one. A turn is a few calls, each timed with the allocation of its result and the release
-of it. The best call counts.
+The candidates of a row are interleaved in one process, in alternating order, so that other load hits all of them alike.
+A pause precedes each turn, because the threads of some libraries keep spinning after a call and would take a CPU from
+the next candidate. A turn is a few calls, each timed including the allocation and release of its result. The fastest
+call counts.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from rows import THREADS
 Work = Callable[[], Any]
 
 STAT = Path("/proc/stat")
-PAUSE = 0.003  # seconds: spinning threads give up before
-SAMPLE = 0.0005  # calls shorter than this are timed many at a time
-TURN = 0.03  # a turn takes about as long, or one call: a CPU that has slept is not at its speed within the first 5 ms
+PAUSE = 0.003  # seconds: longer than threads spin
+SAMPLE = 0.0005  # shorter calls are timed in batches
+TURN = 0.03  # length of a turn, at least one call: a CPU that was idle is not at full speed for the first 5 ms
 
 
 def seconds(work: Work, calls: int) -> float:
@@ -39,10 +39,10 @@ def seconds(work: Work, calls: int) -> float:
 
 
 def measure(candidates: dict[str, Work], rounds: int, budget: float) -> dict[str, float]:
-    """The best time of each candidate in milliseconds.
+    """The fastest call of each candidate, in milliseconds.
 
-    The first call of each is not timed. A candidate that has spent its budget, in seconds, sits out the rounds that
-    are left, but has at least one.
+    The first call of each is not timed. A candidate that has spent its budget, in seconds, skips the remaining rounds,
+    but has at least one.
     """
     calls, samples, spent = {}, {}, dict.fromkeys(candidates, 0.0)
     best = dict.fromkeys(candidates, math.inf)
@@ -70,13 +70,13 @@ def measure(candidates: dict[str, Work], rounds: int, budget: float) -> dict[str
 
 
 class Others:
-    """What share of the CPUs was used by everything but this process since it was made; None where nobody counts."""
+    """The share of the CPUs that other processes have used since this was made; None where the system does not say."""
 
     def __init__(self) -> None:
         self.start = self.now()
 
     def now(self) -> tuple[float, float]:
-        """Seconds that all CPUs have worked, and that this process has."""
+        """CPU seconds of all processes, and of this one."""
         if not STAT.exists():
             return math.nan, 0.0
         user, nice, system, _, _, *rest = map(int, STAT.read_text().split("\n")[0].split()[1:9])
@@ -93,9 +93,9 @@ HELPERS = ThreadPoolExecutor(THREADS - 1)
 
 
 def copy_of(moved: int) -> Work:
-    """Moves ``moved`` bytes: half of them are read, half are written, into memory that cenote's results would have.
+    """A copy that moves ``moved`` bytes, half read and half written, into memory as cenote's results have it.
 
-    Each thread copies an equal part with np.copyto, which lets the others run: this one, and a helper that waits.
+    Each thread copies an equal part with np.copyto, which releases the GIL.
     """
     source = np.ones(moved // 2 // 4, np.float32)
     edges = [len(source) * i // THREADS for i in range(THREADS + 1)]

@@ -128,7 +128,7 @@ def jax(case: Case, x: Array, g: Array | None = None) -> Candidate:
             case "max":
                 return reduced(t, -jnp.inf, lax.max)
             case "avg":
-                return reduced(t, 0.0, lax.add) / case.cells
+                return reduced(t, 0.0, lax.add) / case.elements
             case "lp" if case.p == 2:
                 return jnp.sqrt(reduced(t * t, 0.0, lax.add))
             case "lp":

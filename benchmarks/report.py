@@ -1,4 +1,4 @@
-"""What the figures say: goals judged, a line per row, a summary, the JSON, and the tables of README.md."""
+"""What the figures say: goals judged, a line per row, a summary, and the JSON."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from cenote import _core
-from rows import SECTIONS, THREADS, Row
+from rows import THREADS, Row
 
-BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
-IN_README = ("forward", "vjp", "windows", "images", "conv", "conv vjp", "conv other", "conv long", "calls", "smooth")
 LIBRARIES = {
     "cenote": "cenote",
     "numpy": "NumPy",
@@ -32,9 +30,9 @@ LIBRARIES = {
 SHOWN = {"jax": "JAX", "opencv": "OpenCV", "scipy": "SciPy", "numpy": "NumPy", "mygrad": "MyGrad"}
 UNITS = {"memory": "MiB", "package": "", "calls": "µs"}
 
-BUSY = 0.05  # the share of the CPUs from which on it is said that others had it
+BUSY = 0.05  # report the CPU share of other processes from here on
 
-# The geometric means that are to be reached: over which rows, against which library, how many times as fast.
+# Goals for geometric means: over which rows, against which library, and the speedup to reach.
 MEANS = {
     "forward speedup over the fastest competitor": ("forward", None, 3.0),
     "forward speedup over torch, channels first": ("forward", "torch", 15.0),
@@ -60,10 +58,10 @@ class Result:
     name: str
     mean: str | None
     cenote: float
-    others: dict[str, float] = field(default_factory=dict)  # peers, or what the row is measured against
+    others: dict[str, float] = field(default_factory=dict)  # competitors, or the base case
     copy: float | None = None
-    refused: dict[str, str] = field(default_factory=dict)  # peers that were not timed, and why
-    others_busy: float | None = None  # the share of the CPUs that other processes used meanwhile
+    refused: dict[str, str] = field(default_factory=dict)  # competitors that were not timed, and why
+    others_busy: float | None = None  # CPU share of other processes during the measurement
     verdicts: list[Verdict] = field(default_factory=list)
     flops: int | None = None  # of convolutions: multiplications and additions of the direct sum
 
@@ -78,7 +76,7 @@ class Result:
 
 
 def judge(row: Row, result: Result) -> list[Verdict]:
-    """Every goal of a row. What could not be measured is not met."""
+    """Every goal of a row. A goal that could not be measured is not met."""
     mine, out = result.cenote, []
     for goal in row.goals:
         most = False
@@ -106,7 +104,7 @@ def judge(row: Row, result: Result) -> list[Verdict]:
 
 
 def figure(value: float, digits: int = 3) -> str:
-    """That many digits, and all of those before the point."""
+    """``value`` with that many significant digits, and at least all digits before the point."""
     if not math.isfinite(value):
         return "?"
     places = digits - 1 - math.floor(math.log10(abs(value))) if value else 0
@@ -114,7 +112,7 @@ def figure(value: float, digits: int = 3) -> str:
 
 
 def near(value: float, bound: float, digits: int = 3) -> str:
-    """As many digits as it takes to see on which side of its bound a value lies."""
+    """As many digits as it takes to see on which side of its bound a value is."""
     text = figure(value, digits)
     if not math.isfinite(value) or digits > 8:
         return text
@@ -133,18 +131,18 @@ def words(verdict: Verdict) -> str:
     met = "met" if verdict.met else "MISSED"
     match verdict.kind:
         case "ahead" if bound == 1:
-            return f"{near(value, bound)}× the best other: {'ahead' if verdict.met else 'BEHIND'}"
+            return f"{near(value, bound)}× vs. the fastest competitor: {'ahead' if verdict.met else 'BEHIND'}"
         case "ahead":
-            return f"{near(value, bound)}× the best other, ≥ {bound:g}: {met}"
+            return f"{near(value, bound)}× vs. the fastest competitor, ≥ {bound:g}: {met}"
         case "ahead of torch":
-            return f"{near(value, bound)}× torch, ≥ {bound:g}: {met}"
+            return f"{near(value, bound)}× vs. torch, ≥ {bound:g}: {met}"
         case "copy":
             return f"{near(100 * value, 100 * bound, 2)}% of copy, ≥ {bound:.0%}: {met}"
         case "speedup":
-            return f"{near(value, bound)}× one thread, ≥ {bound:g}: {met}"
+            return f"{near(value, bound)}× vs. one thread, ≥ {bound:g}: {met}"
         case "ratio" | "ratio per byte":
             per_byte = " per byte" if verdict.kind == "ratio per byte" else ""
-            return f"{near(value, bound)}× the base{per_byte}, ≤ {bound:g}: {met}"
+            return f"{near(value, bound)}× vs. the base case{per_byte}, ≤ {bound:g}: {met}"
         case _:
             return f"≤ {figure(bound)}: {met}"
 
@@ -157,11 +155,11 @@ def line(result: Result) -> str:
     others += [] if result.copy is None else [f"copy {amount(result, result.copy)}"]
     others += [f"{name} not timed: {why}" for name, why in result.refused.items()]
     judged = "; ".join(map(words, result.verdicts))
-    beside = f"   {', '.join(others)}" if others else ""
+    compared = f"   {', '.join(others)}" if others else ""
     if (busy := result.others_busy or 0) > BUSY:
         judged += f"; other processes took {busy:.0%} of the CPUs"
     rate = "" if result.gigaflops is None else f"{figure(result.gigaflops):>6} GFLOP/s"
-    return f"{result.name:<58}{amount(result, result.cenote):>10}{rate}{beside}   [{judged}]"
+    return f"{result.name:<58}{amount(result, result.cenote):>10}{rate}{compared}   [{judged}]"
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -169,7 +167,7 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 
 def means(results: Iterable[Result]) -> dict[str, tuple[float, float, int]]:
-    """For each mean that is to be reached: what it is, what it should be, and over how many rows."""
+    """For each goal in MEANS: the mean, its bound, and the number of rows."""
     out = {}
     chosen = list(results)
     for title, (group, peer, bound) in MEANS.items():
@@ -185,16 +183,16 @@ def means(results: Iterable[Result]) -> dict[str, tuple[float, float, int]]:
 
 
 def summary(results: Sequence[Result]) -> list[str]:
-    beside = [v for result in results for v in result.verdicts if v.kind == "ahead"]
+    compared = [v for result in results for v in result.verdicts if v.kind == "ahead"]
     verdicts = [v for result in results for v in result.verdicts]
-    wins = sum(verdict.value >= 1 for verdict in beside)
-    lines = [f"beside others: ahead on {wins} rows, BEHIND on {len(beside) - wins}"] if beside else []
+    wins = sum(verdict.value >= 1 for verdict in compared)
+    lines = [f"vs. competitors: ahead on {wins} rows, BEHIND on {len(compared) - wins}"] if compared else []
     lines.append(f"goals: {sum(v.met for v in verdicts)} of {len(verdicts)} met")
     for title, (value, bound, count) in means(results).items():
         met = "met" if value >= bound else "MISSED"
         lines.append(f"geometric mean, {title}, {count} rows: {figure(value)}×, ≥ {bound:g}: {met}")
     missed = [(result, v) for result in results for v in result.verdicts if not v.met]
-    lines += ["", "not reached:"] if missed else []
+    lines += ["", "goals missed:"] if missed else []
     return lines + [f"  {result.section}: {result.name}: {words(verdict)}" for result, verdict in missed]
 
 
@@ -219,7 +217,7 @@ def machine() -> dict[str, Any]:
 
 
 def load(path: Path) -> tuple[dict[str, Any], list[Result]]:
-    """What :func:`save` has written: the machine and the rows."""
+    """The machine and the rows of a file that :func:`save` wrote."""
     stored = json.loads(path.read_text(encoding="utf-8"))
     results = [
         Result(**(row | {"verdicts": [Verdict(*v.values()) for v in row["verdicts"]]})) for row in stored["rows"]
@@ -230,7 +228,7 @@ def load(path: Path) -> tuple[dict[str, Any], list[Result]]:
 
 
 def rounded(value: Any) -> Any:
-    """Four digits: what lies beyond them is noise."""
+    """Four digits: the rest is noise."""
     if isinstance(value, dict):
         return {key: rounded(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -241,7 +239,7 @@ def rounded(value: Any) -> Any:
 
 
 def save(path: Path, results: Sequence[Result], order: Sequence[Row]) -> None:
-    """Rows that were not run keep the figures that they have in the file; rows that are no more are dropped."""
+    """Rows that were not run keep their figures in the file; rows that no longer exist are dropped."""
     found = {(result.section, result.name): result for result in (load(path)[1] if path.exists() else [])}
     found |= {(result.section, result.name): result for result in results}
     kept = [found[row.section, row.name] for row in order if (row.section, row.name) in found]
@@ -249,58 +247,3 @@ def save(path: Path, results: Sequence[Result], order: Sequence[Row]) -> None:
     about = json.dumps(machine(), ensure_ascii=False)
     lines = ",\n".join(json.dumps(rounded(asdict(result)), ensure_ascii=False) for result in kept)
     path.write_text(f'{{"machine": {about},\n"rows": [\n{lines}\n]}}\n', encoding="utf-8")
-
-
-# ------------------------------------------------------------------------------------------------- for README.md
-
-
-def cell(result: Result) -> str:
-    parts = []
-    for name, ms in sorted(result.others.items(), key=lambda item: item[1]):
-        ratio = ms / result.cenote
-        text = f"{SHOWN.get(name, name)} {figure(ratio)}×"
-        parts.append(text if ratio >= 1 else f"**{text}, behind**")
-    return ", ".join(parts)
-
-
-def beside_time(result: Result) -> tuple[str | None, str | None]:
-    """The share of a copy's speed, and GFLOP/s."""
-    copied = None if result.copy is None else f"{result.copy / result.cenote:.0%}"
-    return copied, None if result.gigaflops is None else figure(result.gigaflops)
-
-
-def tables(stored: dict[str, Any], results: Sequence[Result]) -> str:
-    """The part of README.md between the markers."""
-    about = stored["versions"]
-    beside = ", ".join(f"{name} {version}" for name, version in about.items() if name != "cenote")
-    out = [
-        f"{stored['threads']} threads on {stored['cpus']} CPUs, {stored['simd']}, Python {stored['python']}; {beside}.",
-        "",
-    ]
-    for title, (value, bound, count) in means(results).items():
-        reached = "" if value >= bound else f"; {bound:g} is to be reached"
-        out.append(f"- Geometric mean, {title}, over {count} rows: {figure(value)}×{reached}.")
-    busy = max((result.others_busy or 0 for result in results), default=0)
-    if busy > BUSY:
-        out.append(f"- Other processes took up to {busy:.0%} of the CPUs meanwhile.")
-    for section in IN_README:
-        rows = [result for result in results if result.section == section and "base" not in result.others]
-        if not rows:
-            continue
-        share, rate = (any(part is not None for part in parts) for parts in zip(*map(beside_time, rows), strict=True))
-        out += ["", f"**{SECTIONS[section][:1].upper()}{SECTIONS[section][1:]}**", ""]
-        out += [f"| work | cenote |{' GFLOP/s |' if rate else ''} the others take |{' of copy |' if share else ''}"]
-        out += ["|---|---:|" + ("---:|" if rate else "") + "---|" + ("---:|" if share else "")]
-        for result in rows:
-            copied, speed = (part or "" for part in beside_time(result))
-            middle, tail = f" {speed} |" if rate else "", f" {copied} |" if share else ""
-            out.append(f"| {result.name} | {amount(result, result.cenote)} |{middle} {cell(result)} |{tail}")
-    return "\n".join(out)
-
-
-def with_tables(page: str, text: str) -> str:
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"README.md has no {BEGIN} … {END}")
-    return f"{before}{begin}\n{text}\n{end}{after}"

@@ -1,4 +1,4 @@
-"""The rows of the benchmarks: what is computed, beside whom, and what is to be reached."""
+"""The rows of the benchmarks: what is computed, vs. which libraries, and the goals."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SECTIONS = {
     "conv vjp": "convolution, value and VJP of data and filters",
     "conv other": "transposed convolution, other ranks, large filters",
     "conv long": "long filters on one channel of 48,000 samples",
-    "options": "options, beside the plain case with as many outputs",
+    "options": "options vs. the plain case with as many outputs",
     "calls": "one call on 4×4 data",
     "memory": "peak memory beyond arguments and results",
-    "threads": f"{THREADS} threads beside one",
+    "threads": f"{THREADS} threads vs. one",
     "package": "the package",
 }
 
@@ -111,7 +111,7 @@ def vjp() -> Iterator[Row]:
 def windows() -> Iterator[Row]:
     for op in ("max", "min", "avg", "sum", "smooth_max"):
         wide, narrow = (Case(op, (2048, 2048), (k, k), stride=1) for k in (63, 3))
-        yield Row("windows", f"{op} 63×63 beside 3×3, s1, 2048²", wide, (), (Goal("ratio", 2.5),), narrow)
+        yield Row("windows", f"{op} 63×63 vs. 3×3, s1, 2048²", wide, (), (Goal("ratio", 2.5),), narrow)
     for op, dtype in (("max", "uint8"), ("max", "float32"), ("avg", "float32")):
         case = Case(op, IMAGE, (31, 31), stride=1, dtype=dtype)
         yield Row("windows", f"{op} 31×31 s1 of {dtype}, 4096²", case, ("opencv", "scipy"), (AHEAD,), mean="forward")
@@ -161,7 +161,7 @@ def dtypes() -> Iterator[Row]:
         for dtype in DTYPES:
             other = replace(case, dtype=dtype)
             other = replace(other, shape=(round(shape[0] * case.bytes_moved / other.bytes_moved), *shape[1:]))
-            yield Row("dtypes", f"{what} of {dtype} beside float32", other, (), (Goal("ratio per byte", 1.3),), case)
+            yield Row("dtypes", f"{what} of {dtype} vs. float32", other, (), (Goal("ratio per byte", 1.3),), case)
 
 
 def smooth() -> Iterator[Row]:
@@ -237,7 +237,7 @@ def conv_vjp() -> Iterator[Row]:
 
 
 def conv_other() -> Iterator[Row]:
-    """With one channel there is one layout. Those that sum directly are left out beside the largest filter."""
+    """With one channel there is one layout. Libraries without a transform are left out for the largest filter."""
     upwards = Conv((16, 64, 28, 28), 32, (4, 4), stride=2, padding=1, op="conv_transpose")
     for name, case in {
         "transposed 4×4 s2 p1 64→32, 16×28×28": upwards,

@@ -1,8 +1,8 @@
-"""Time cenote beside other libraries, beside a copy, and beside itself, and judge every figure by its goal.
+"""Time cenote vs. other libraries, a memory copy and itself, and compare every figure with its goal.
 
-Ratios are what to read: the machine may be busy. A row on which cenote is behind is printed as behind. With --json,
-the rows that were run replace those in the file. --check times nothing: it says whether each peer does the same work,
-on little data.
+Read the ratios: the machine may be busy. A row on which cenote is slower is printed as BEHIND. With --json, the rows
+that were run replace those in the file. --check times nothing: it says whether each competitor computes the same, on
+small data.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from conv_work import Conv
 from measure import Others, Work, copy_of, measure
 from peers import cenote, checked, disagreement, peer
 from processes import import_time, peak_memory, wheel_size
-from report import Result, judge, line, load, save, summary, tables, with_tables
+from report import Result, judge, line, save, summary
 from rows import SECTIONS, THREADS, Row, rows
-
-README = Path(__file__).resolve().parent.parent / "README.md"
+from tables import write_pages
 
 
 def threaded(work: Work, threads: int) -> Work:
@@ -43,7 +42,7 @@ def failure(error: Exception) -> str:
 
 
 def timed(row: Row, rounds: int, budget: float) -> Result:
-    """A row of which the candidates take turns."""
+    """Time a row, its candidates interleaved."""
     case = row.case
     assert case is not None
     x, g = case.data(), case.cotangent() if case.mode == "vjp" else None
@@ -58,7 +57,7 @@ def timed(row: Row, rounds: int, budget: float) -> Result:
             found = other.read(other.run())
             why = disagreement(case, expected, found, other.rounds)
             del found
-        except Exception as error:  # whatever a peer raises, it is not the end of the others
+        except Exception as error:  # a competitor that fails does not stop the others
             why = failure(error)
         if why is None:
             candidates[name] = other.run
@@ -93,7 +92,7 @@ def result_of(row: Row, rounds: int, budget: float) -> Result:
 
 
 def check(chosen: Sequence[Row]) -> dict[str, dict[str, str | None]]:
-    """For every row and peer: None if it does the same work on little data, else why not."""
+    """For every row and competitor: None if it computes the same on small data, else the difference."""
     out: dict[str, dict[str, str | None]] = {}
     for row in chosen:
         for name in row.peers:
@@ -110,14 +109,14 @@ def check(chosen: Sequence[Row]) -> dict[str, dict[str, str | None]]:
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--section", choices=SECTIONS, action="append", help="only this part; may be given again")
-    parser.add_argument("--only", metavar="REGEX", default="", help="only rows whose section: name has this in it")
-    parser.add_argument("--rounds", type=int, default=7, help="how many turns each candidate has (7)")
-    parser.add_argument("--quick", action="store_true", help="two turns, half a second at most: to see that it runs")
+    parser.add_argument("--section", choices=SECTIONS, action="append", help="only this section; repeatable")
+    parser.add_argument("--only", metavar="REGEX", default="", help="only rows whose 'section: name' matches")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds per candidate (7)")
+    parser.add_argument("--quick", action="store_true", help="two rounds, half a second at most: to see that it runs")
     parser.add_argument("--list", action="store_true", help="print the rows and stop")
-    parser.add_argument("--check", action="store_true", help="compare results on little data, as JSON, and stop")
+    parser.add_argument("--check", action="store_true", help="compare results on small data, print JSON and stop")
     parser.add_argument("--json", metavar="PATH", type=Path, default=Path("build/benchmarks.json"))
-    parser.add_argument("--readme", action="store_true", help="write the tables of README.md from the JSON")
+    parser.add_argument("--pages", action="store_true", help="write the tables of README.md and docs/ from the JSON")
     return parser.parse_args(arguments)
 
 
@@ -142,13 +141,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"\n{row.section}: {SECTIONS[row.section]}", flush=True)
         results.append(result_of(row, rounds, budget))
         print(line(results[-1]), flush=True)
-        save(options.json, results, everything)  # what was measured is kept when the next row is interrupted
+        save(options.json, results, everything)  # an interrupt loses no finished row
     print("\n" + "\n".join(summary(results)))
     print(f"\nwritten to {options.json}")
-    if options.readme:
-        text = tables(*load(options.json))
-        README.write_text(with_tables(README.read_text(encoding="utf-8"), text), encoding="utf-8")
-        print("written to README.md")
+    if options.pages:
+        print(f"written to {', '.join(write_pages(options.json))}")
     return 0
 
 

@@ -43,7 +43,7 @@ class Case:
     dtype: str = "float32"
     result: str = ""  # the dtype of the result, if it is asked for
     layout: str = "first"  # or "last": the channels lie innermost in memory
-    nans: float = 0.0  # the share of cells that are NaN
+    nans: float = 0.0  # share of elements that are NaN
     mode: str = "forward"  # "vjp": the value, then one pull; "backward": through a Tensor, from a sum
 
     @property
@@ -57,7 +57,7 @@ class Case:
         return tuple(range(rank - len(self.window), rank)) if self.axes is None else self.axes
 
     @property
-    def cells(self) -> int:
+    def elements(self) -> int:
         return math.prod(self.window)
 
     def geometry(self) -> dict[str, Any]:

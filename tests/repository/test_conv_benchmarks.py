@@ -50,7 +50,7 @@ def test_the_rows_have_the_peers_and_goals_that_are_listed() -> None:
         assert bounds.get("ahead of torch") == (1.3 if judged else None)
 
 
-def test_long_filters_are_beside_those_that_transform() -> None:
+def test_long_filters_are_compared_with_transforms() -> None:
     found = [row for row in rows() if row.section == "conv long"]
     taps = {row.case.window[0] for row in found if isinstance(row.case, Conv)}
     assert taps == {257, 1025, 16385}

@@ -6,6 +6,7 @@ import doctest
 import io
 import re
 import runpy
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 DTYPES = ROOT / "docs" / "dtypes.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
-DOCUMENTS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "cpp" / "README.md"]
+OTHERS = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "cpp/README.md", "cpp/conv/README.md", "cpp/experiments.md")
+DOCUMENTS = [*PAGES, *(ROOT / name for name in OTHERS)]
 TOOL = runpy.run_path(str(ROOT / "tools" / "dtype_table.py"))
+PICTURE = runpy.run_path(str(ROOT / "tools" / "readme_picture.py"))
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -44,6 +47,8 @@ def session(text: str) -> str:
     """The code of all blocks, on the lines where it stands; everything else is left blank."""
     out = [""] * (text.count("\n") + 1)
     for block in FENCE.finditer(text):
+        if block[1] != "python":
+            continue
         first = text.count("\n", 0, block.start(2))
         for i, line in enumerate(block[2].splitlines()):
             out[first + i] = line
@@ -70,8 +75,30 @@ def test_every_block_of_code_is_an_example(path: Path) -> None:
     text = read(path)
     assert len(FENCE.findall(text)) * 2 == len(re.findall(r"^```", text, re.MULTILINE)), "a fence is not closed"
     for language, code in FENCE.findall(text):
-        assert language == "python", code
-        assert code.startswith(">>> "), code
+        if language == "sh":
+            for line in code.splitlines():
+                check_command(line)
+        else:
+            assert language == "python", code
+            assert code.startswith(">>> "), code
+
+
+def check_command(line: str) -> None:
+    """A command of a document: an installation from a clone, with extras that exist, or a target of the Makefile."""
+    extras = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
+    install = re.fullmatch(r"python -m pip install (?:\.|'\.\[([\w,]+)\]')", line)
+    target = re.fullmatch(r"make (\w+)", line)
+    assert install or target, line
+    if install and install[1]:
+        assert set(install[1].split(",")) <= set(extras), line
+    if target:
+        assert re.search(rf"^{target[1]}:", read(ROOT / "Makefile"), re.MULTILINE), line
+
+
+@pytest.mark.parametrize("line", ["pip install cenote", "python -m pip install '.[nonsense]'", "make nonsense"])
+def test_a_wrong_command_is_found(line: str) -> None:
+    with pytest.raises(AssertionError):
+        check_command(line)
 
 
 def test_a_wrong_example_is_found() -> None:
@@ -238,10 +265,28 @@ def test_the_readme_names_every_public_function() -> None:
 
 
 def test_the_readme_names_every_window_argument() -> None:
-    header, rows = table_under(read(README), "One vocabulary")
+    header, rows = table_under(read(README), "Window arguments")
     assert header == ["argument", "meaning", "default"]
     arguments = ["window", "stride", "padding", "dilation", "ceil_mode", "axes"]
     assert [row[0].strip("`=") for row in rows] == arguments
+
+
+def test_the_picture_is_what_the_code_computes() -> None:
+    text = read(PICTURE["TARGET"])
+    assert text == PICTURE["picture"](), "run python tools/readme_picture.py, and look at it"
+    assert len(text) < 100_000
+    assert f"]({PICTURE['TARGET'].relative_to(ROOT).as_posix()})" in read(README)
+
+
+def test_the_readme_starts_with_what_it_is() -> None:
+    """The first screen: one sentence, how to install, three lines of code, the picture, for whom, how fast."""
+    parts = ["```sh\npython -m pip install .", "```python\n>>> import", "![", "**Who it is for.**", "**How fast.**"]
+    text = read(README)
+    places = [text.index(part) for part in [*parts, "<!-- benchmarks: begin", "## "]]
+    assert places == sorted(places)
+    assert text[: places[0]].count(". ") == 0, "one sentence"
+    rows = text.partition("<!-- benchmarks: begin -->")[2].partition("<!--")[0].count("\n| ")
+    assert rows <= 10
 
 
 def anchors(text: str) -> set[str]:
@@ -278,6 +323,14 @@ def test_the_maps_name_every_file() -> None:
     for name in re.findall(r"^\| (`\w+\.pyi?`[^|]*)\|", contributing, re.MULTILINE):
         for module in re.findall(r"`(\w+\.pyi?)`", name):
             assert any((ROOT / folder / module).exists() for folder in ("src/cenote", "benchmarks")), module
+
+
+def test_the_citation_is_of_this_version() -> None:
+    project = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]
+    fields = dict(re.findall(r"^([\w-]+): (.+)$", read(ROOT / "CITATION.cff"), re.MULTILINE))
+    assert fields["title"] == project["name"]
+    assert fields["version"] == project["version"]
+    assert fields["license"] == project["license"]
 
 
 def test_the_commands_of_the_documents_exist() -> None:
