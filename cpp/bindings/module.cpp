@@ -377,6 +377,7 @@ NB_MODULE(_core, m) {
     m.def("set_cache_limit", &set_cache_limit, nb::arg("bytes"));
     m.def("num_threads", &num_threads);
     m.def("set_num_threads", &set_num_threads, nb::arg("n"));
+    m.def("limit_threads", &limit_threads, nb::arg("n"));
     m.def("level", [] { return std::string(level_in_use().name); });
     m.def("use_level", &use_level, nb::arg("name"));
     m.def("levels", [] {

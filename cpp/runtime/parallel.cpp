@@ -310,6 +310,7 @@ struct Pool {
 // Never destroyed: its threads may outlive every static object.
 std::atomic<Pool*> pool{nullptr};
 std::atomic<int> thread_count{1};
+thread_local int thread_limit = 0;  // of the calls of this thread; 0: none
 
 #if !defined(_WIN32)
 // A forked child has none of the threads, and the locks may be locked forever: start anew and leak the old pool.
@@ -331,8 +332,17 @@ Pool& the_pool() {
 
 }  // namespace
 
-int num_threads() { return thread_count.load(std::memory_order_relaxed); }
-void set_num_threads(int n) { thread_count.store(n, std::memory_order_relaxed); }
+int num_threads() {
+    const int all = thread_count.load(std::memory_order_relaxed);
+    return thread_limit > 0 && thread_limit < all ? thread_limit : all;
+}
+int set_num_threads(int n) { return thread_count.exchange(n, std::memory_order_relaxed); }
+
+int limit_threads(int n) {
+    const int before = thread_limit;
+    thread_limit = n;
+    return before;
+}
 
 void checkpoint() {
     if (current && current->stopped.load(std::memory_order_relaxed)) throw Stopped{};

@@ -10,8 +10,12 @@
 
 namespace cenote {
 
+// How many threads a call of this thread may use: the number of the process, or this thread's limit if that is less.
 int num_threads();
-void set_num_threads(int n);
+int set_num_threads(int n);  // of the process; gives what it was
+// The limit of this thread from now on, 0 for none; gives what it was. Where a scheduler of tasks already keeps all
+// CPUs busy, each task computes on one.
+int limit_threads(int n);
 
 // Calls run(context, task, arena) for every task below `tasks` on at most `threads` threads, including this one. An
 // exception thrown by a task is rethrown here after all threads have stopped.

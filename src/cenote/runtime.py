@@ -94,7 +94,7 @@ def get_num_threads() -> int:
     Returns
     -------
     int
-        Number of threads.
+        Number of threads: 1 inside a task of dask, which keeps the CPUs busy itself.
 
     See Also
     --------
@@ -141,8 +141,7 @@ def num_threads(n: int) -> contextlib.AbstractContextManager[None]:
 
 @contextlib.contextmanager
 def _limited(n: int) -> Iterator[None]:
-    before = _core.num_threads()
-    _core.set_num_threads(n)
+    before = _core.set_num_threads(n)
     try:
         yield
     finally:

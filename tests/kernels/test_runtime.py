@@ -164,3 +164,35 @@ print(time.process_time() - middle)
 def test_memory_that_cannot_be_had_is_a_memory_error() -> None:
     with pytest.raises(MemoryError):
         cn.max_pool(np.zeros(1), (1,), stride=1, padding=2**55)
+
+
+def test_a_limit_of_one_thread_holds_for_that_thread_alone() -> None:
+    """What a task of a scheduler sets: no thread of the pool is started for it, and other threads keep theirs."""
+    code = """if True:
+        import os, threading
+        import numpy as np, cenote as cn
+        from cenote import _core
+
+        def started():
+            return len(os.listdir("/proc/self/task"))
+
+        x = np.random.default_rng(0).standard_normal((64, 256, 256)).astype(np.float32)
+        cn.set_num_threads(3)
+        before = started()
+        assert _core.limit_threads(1) == 0 and cn.get_num_threads() == 1
+        alone = cn.avg_pool(x, (3, 3), stride=1)
+        assert started() == before
+        with cn.num_threads(2):  # of the process, not of this thread
+            assert cn.get_num_threads() == 1
+        seen = []
+        other = threading.Thread(target=lambda: seen.append(cn.get_num_threads()))
+        other.start()
+        other.join()
+        assert seen == [3]
+        assert _core.limit_threads(0) == 1 and cn.get_num_threads() == 3
+        assert cn.avg_pool(x, (3, 3), stride=1).tobytes() == alone.tobytes()
+        assert started() == before + 2
+        print("done")
+    """
+    done = in_a_fresh_python(code)
+    assert done.stdout.strip() == "done", done.stderr
