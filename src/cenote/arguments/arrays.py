@@ -13,7 +13,8 @@ from .errors import BadType, BadValue, cut, describe_type
 
 Array: TypeAlias = NDArray[Any]
 
-# Libraries whose arrays must never be turned into NumPy arrays behind the user's back, and how users do it.
+# Libraries whose arrays must never be turned into NumPy arrays behind the user's back, and how users do it. Those
+# with a backend come here where NumPy arrays are needed, or next to arrays of another library.
 FOREIGN = {
     "torch": "{}.detach().cpu().numpy()",
     "jax": "np.asarray({})",
@@ -22,12 +23,19 @@ FOREIGN = {
     "xarray": "{}.values",
 }
 
+WITH_BACKEND = frozenset({"dask"})
+
 
 def as_array(x: object, name: str = "x", needed: str = "an array or a nested list of numbers") -> Array:
     """``x`` as a plain NumPy array of a dtype that windows know, without a copy where there is one."""
     if type(x) is not np.ndarray:
         x = convert(x, name, needed)
-    dtype = x.dtype
+    check_dtype(x.dtype, name)
+    return x
+
+
+def check_dtype(dtype: DType, name: str) -> None:
+    """``name`` has a dtype that windows know."""
     if not is_known(dtype):
         # The name of a longdouble tells its size, which on some systems is that of float64.
         known = dtype.type.__name__ if issubclass(dtype.type, np.inexact) else cut(str(dtype))
@@ -35,7 +43,6 @@ def as_array(x: object, name: str = "x", needed: str = "an array or a nested lis
             f"{name} has dtype {known}: bool, an integer type, float16, bfloat16, float32, float64, "
             f"complex64 or complex128 is needed{hint(dtype, name)}"
         )
-    return x
 
 
 def convert(x: object, name: str, needed: str) -> Array:
@@ -48,9 +55,9 @@ def convert(x: object, name: str, needed: str) -> Array:
         library = str(base.__module__).partition(".")[0]
         if library in FOREIGN:
             article = "an" if library == "xarray" else "a"
+            why = "cannot be used here" if library in WITH_BACKEND else "is not supported yet"
             raise BadType(
-                f"{name} is {article} {library} {type(x).__name__}, which is not supported yet: "
-                f"pass {FOREIGN[library].format(name)}"
+                f"{name} is {article} {library} {type(x).__name__}, which {why}: pass {FOREIGN[library].format(name)}"
             )
     if isinstance(x, (str, bytes, dict, set)) or x is None or callable(x):
         raise BadType(f"{name} is {describe_type(x)}: {needed} is needed")

@@ -11,11 +11,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import cache
+
+MOST_BLOCKS = 1024  # of an axis that are remembered
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,22 @@ class Axis:
     d: int
     low: int
     high: int
-    starts: tuple[int, ...] | None = None
-    lengths: tuple[int, ...] | None = None
+    starts: tuple[int, ...] | None = field(default=None, hash=False)  # long: left to the comparison
+    lengths: tuple[int, ...] | None = field(default=None, hash=False)
     spread: tuple[int, int, int] | None = None  # of a transpose: stride, taps and low padding of what it is of
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.are_bins:  # lists that are long, and quick to make again
+            return bins, (self.position, self.n, self.o)
+        return Axis, tuple(getattr(self, name) for name in self.__dataclass_fields__)
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        lists = (b"" if held is None else np.array(held, np.int64).tobytes() for held in (self.starts, self.lengths))
+        return "cenote.Axis", self.position, self.n, self.o, self.k, self.s, self.d, self.low, self.high, *lists
+
+    @cached_property
+    def are_bins(self) -> bool:
+        return self.starts is not None and self.o > 0 and self == bins(self.position, self.n, self.o)
 
     @property
     def first(self) -> NDArray[np.int64]:
@@ -154,14 +170,40 @@ class Axis:
         return slice(start, stop), axis
 
     def windows_of(self, begin: int, end: int) -> tuple[int, int]:
-        """The range of windows that see one of the cells ``begin`` … ``end``−1."""
+        """A range of windows with all that see one of the cells ``begin`` … ``end``−1."""
         if self.starts is not None:
-            cells = self.cells
-            hits = np.nonzero(((cells >= begin) & (cells < end)).any(axis=1))[0]
-            return (int(hits[0]), int(hits[-1]) + 1) if hits.size else (0, 0)
+            first, last = self.ends
+            hits = np.nonzero((first < end) & (last >= begin))[0]
+            return (int(hits[0]), int(hits[-1]) + 1) if hits.size and end > begin else (0, 0)
         low = max(0, -((-(begin + self.low - (self.k - 1) * self.d)) // self.s))
         high = min(self.o, (end - 1 + self.low) // self.s + 1)
         return (low, high) if end > begin and low < high else (0, 0)
+
+    @cached_property
+    def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(o,) each, of windows that are listed: the first and the last cell, in wrong order for an empty one."""
+        first, lengths = self.first, np.array(self.lengths, np.int64)
+        last = first + (lengths - 1) * self.d
+        return np.where(lengths > 0, first, self.n), np.where(lengths > 0, last, -1)
+
+    def cut_windows(self, places: Sequence[int]) -> list[int]:
+        """Where to cut the windows if the elements are cut at ``places``: a window goes where its centre lies."""
+        if self.starts is not None:
+            centres = np.maximum.accumulate(np.add(*self.ends))  # in order also where one is empty
+            return [int(j) for j in np.searchsorted(centres, 2 * np.array(places, np.int64) - 1)]
+        if self.s == 1 and self.o == self.n:
+            return list(places)
+        reach = (self.k - 1) * self.d
+        return [min(max(0, -((reach + 1 - 2 * (b + self.low)) // (2 * self.s))), self.o) for b in places]
+
+    def cut_elements(self, places: Sequence[int]) -> list[int]:
+        """Where to cut the elements if the windows are cut at ``places``: an element goes to the window around it."""
+        if self.starts is not None:
+            return [self.starts[j] if j < self.o else self.n for j in places]
+        if self.s == 1 and self.o == self.n:
+            return list(places)
+        reach = (self.k - 1) * self.d
+        return [min(max(0, -((self.s - reach - 2 * (j * self.s - self.low)) // 2)), self.n) for j in places]
 
     @property
     def real(self) -> NDArray[np.bool_]:
@@ -176,6 +218,21 @@ class Axis:
         return (cells >= -self.low) & (cells < self.n + self.high)
 
 
+def bins(position: int, n: int, o: int) -> Axis:
+    """The axis of adaptive pooling: window ``i`` sees the cells floor(i·n/o) … ceil((i+1)·n/o)."""
+    if o and n % o == 0:
+        return Axis(position, n, o, n // o, n // o, 1, 0, 0)
+    axis: Axis | None = cache.lookup(("bins", position, n, o))
+    if axis is None:
+        # Room for all of them is asked for first, so that far too many are a MemoryError and not a machine that swaps.
+        first = np.fromiter((i * n // o for i in range(o)), np.int64, o)
+        starts = tuple(first.tolist())
+        lengths = tuple(-(-(i + 1) * n // o) - start for i, start in enumerate(starts))
+        axis = Axis(position, n, o, max(lengths, default=1), 1, 1, 0, 0, starts, lengths)
+        cache.insert(("bins", position, n, o), axis, 128 * o)
+    return axis
+
+
 @dataclass(frozen=True)
 class Geometry:
     """A window laid on an array of a given shape: its axes in the window's order, and the result's shape."""
@@ -188,8 +245,16 @@ class Geometry:
     def key(self) -> int:
         return hash((self.shape, self.axes))
 
-    def __hash__(self) -> int:  # geometries are keys of the cache, and the bins of adaptive pooling are long
+    def __hash__(self) -> int:  # geometries are keys of the cache
         return self.key
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return "cenote.Geometry", self.shape, self.axes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.of is not None:
+            return transpose_of, (self.of,)
+        return Geometry, (self.shape, self.axes)
 
     @cached_property
     def out_shape(self) -> tuple[int, ...]:
@@ -258,11 +323,23 @@ class Geometry:
         slab = [slice(*r) for r in ranges]
         shape = [max(r[1] - r[0], 0) for r in ranges]
         axes = []
+        known = self.blocks_of_axes
         for axis in self.axes:
-            cells, part = axis.block(*ranges[axis.position])
+            key = axis.position, *ranges[axis.position]
+            found = known.get(key)
+            if found is None:
+                if len(known) >= MOST_BLOCKS:
+                    known.clear()
+                found = known[key] = axis.block(*ranges[axis.position])
+            cells, part = found
             slab[axis.position], shape[axis.position] = cells, part.n
             axes.append(part)
         return tuple(slab), Geometry(tuple(shape), tuple(axes))
+
+    @cached_property
+    def blocks_of_axes(self) -> dict[tuple[int, int, int], tuple[slice, Axis]]:
+        """Of axes by position and range: 10,000 blocks of a plane are 100 of each of its axes."""
+        return {}
 
     def batched(self, size: int) -> Geometry:
         """The same windows on an array with one more leading axis."""
@@ -287,3 +364,7 @@ class Geometry:
             back = Geometry(self.out_shape, tuple(axis.transposed for axis in self.axes), self)
             cache.insert(("transposed", self), back, back.bytes)
         return back
+
+
+def transpose_of(geometry: Geometry) -> Geometry:
+    return geometry.transposed

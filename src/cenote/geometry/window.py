@@ -21,7 +21,7 @@ import numpy as np
 from .. import cache
 from ..arguments.errors import Argument, BadType, BadValue, describe_type, format_value, pluralize
 from ..arguments.values import INT64_MAX, addressable, as_flag, as_index, as_int, as_sequence, per_axis
-from .axes import Axis, Geometry
+from .axes import Axis, Geometry, bins
 
 T = TypeVar("T")
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
@@ -316,16 +316,6 @@ def build_adaptive(shape: tuple[int, ...], output: object, axes: object) -> Geom
             out_shape[position] = as_int("output_size", output, entry, 0, "ints or None")
     addressable((*what, f" on shape {format_value(shape)}: the result"), tuple(out_shape))
     return Geometry(shape, tuple(bins(position, shape[position], out_shape[position]) for position in positions))
-
-
-def bins(position: int, n: int, o: int) -> Axis:
-    if o and n % o == 0:
-        return Axis(position, n, o, n // o, n // o, 1, 0, 0)
-    # Room for all of them is asked for first, so that far too many are a MemoryError and not a machine that swaps.
-    first = np.fromiter((i * n // o for i in range(o)), np.int64, o)
-    starts = tuple(first.tolist())
-    lengths = tuple(-(-(i + 1) * n // o) - start for i, start in enumerate(starts))
-    return Axis(position, n, o, max(lengths, default=1), 1, 1, 0, 0, starts, lengths)
 
 
 def global_geometry(shape: tuple[int, ...], axes: object) -> Geometry:

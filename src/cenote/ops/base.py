@@ -29,6 +29,7 @@ Value: TypeAlias = Any  # an array of some library
 Shape: TypeAlias = tuple[int, ...]
 Ranges: TypeAlias = Sequence[tuple[int, int]]
 Slices: TypeAlias = tuple[slice, ...]
+Places: TypeAlias = Sequence[int]  # where an axis is cut, without its two ends
 # Computes an Op on arrays of one library: bind(op, *operands) → outputs.
 Bind: TypeAlias = Callable[..., tuple[Value, ...]]
 
@@ -134,6 +135,11 @@ class Op(Record):
     name: ClassVar[str]
     linear: ClassVar[bool] = False  # in its first operand
 
+    @property
+    def label(self) -> str:
+        """What users call it, as far as they have a name for it: for error messages and progress displays."""
+        return self.name
+
     def infer(self, *operands: Spec) -> tuple[Spec, ...]:
         """The shapes and dtypes of the outputs."""
         raise NotImplementedError
@@ -150,6 +156,14 @@ class Op(Record):
         """A part of the first output, given as a range on each of its axes: the Op that computes this part, and the
         parts of the operands that it needs. Parts computed apart and joined are the whole, to the bit."""
         raise NotImplementedError(self.name)
+
+    def cuts(self, *operands: Sequence[Places]) -> tuple[Places | None, ...]:
+        """Where each axis of the first output is best cut if the axes of the operands are cut at these places, so that
+        a part needs few parts of the operands; None for an axis whose parts would cost as much as the whole.
+
+        Any cuts are right. Places may repeat, and the last axes may be missing.
+        """
+        return ()
 
     def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
         """The Op with one more leading axis, of ``size``, on every output, and which operands must have it too.
@@ -214,6 +228,9 @@ class Batched(Op):
         part, needed = self.op.block(inner, *(Spec(spec.shape[1:], spec.dtype) for spec in operands))
         return Batched(part, end - begin), tuple((slice(begin, end), *slices) for slices in needed)
 
+    def cuts(self, *operands: Sequence[Places]) -> tuple[Places | None, ...]:
+        return finest(*(places[0] for places in operands)), *self.op.cuts(*(places[1:] for places in operands))
+
     @cached_property
     def T(self) -> Op:  # noqa: N802
         return Batched(self.op.T, self.size)
@@ -250,6 +267,9 @@ class WindowOp(Op):
         op = WindowBlock(part, self, tuple(s.start for s in slab), tuple((begin, end) for begin, end in ranges))
         return op, tuple(parts[space] for space in self.operands)
 
+    def cuts(self, *operands: Sequence[Places]) -> tuple[Places | None, ...]:
+        return window_cuts(self.geometry, self.result, self.operands, operands)
+
     def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
         if len(self.geometry.shape) >= MOST_AXES:
             return super().batched(size, mapped)
@@ -282,6 +302,28 @@ class PlannedOp(WindowOp):
 
     def evaluate_without_plan(self, x: Array) -> tuple[Array, ...]:
         raise NotImplementedError(self.name)
+
+
+def finest(*places: Places) -> Places:
+    return max(places, key=len)
+
+
+def window_cuts(
+    geometry: Geometry, result: Space, spaces: Sequence[Space], operands: Sequence[Sequence[Places]]
+) -> tuple[Places, ...]:
+    """Where to cut elements or windows if arrays of elements or of windows are cut at these places."""
+    pooled = {axis.position: axis for axis in geometry.axes}
+    out = []
+    for i in range(len(geometry.shape)):
+        found: list[Places] = []
+        for space, places in zip(spaces, operands, strict=True):
+            if i not in pooled or space == result:
+                found.append(places[i])
+            else:
+                cut = pooled[i].cut_windows if result == "windows" else pooled[i].cut_elements
+                found.append(cut(places[i]))
+        out.append(finest(*found))
+    return tuple(out)
 
 
 class WindowBlock(Op):

@@ -19,7 +19,7 @@ from ..arguments.arrays import Array
 from ..dtypes import DType, native
 from ..geometry.axes import Axis, Geometry
 from ..geometry.conv import ConvGeometry
-from .base import Applied, Bind, Derivatives, LinearOperator, Op, Ranges, Shape, Slices, Spec, Value, pasted
+from .base import Applied, Bind, Derivatives, LinearOperator, Op, Places, Ranges, Shape, Slices, Spec, Value, pasted
 from .record import replace
 
 Role = Literal["x", "w", "y"]
@@ -39,6 +39,10 @@ class Contract(Op):
     dtypes: tuple[DType, ...]
     work: DType
     after: DType
+
+    @property
+    def label(self) -> str:
+        return {"y": "conv", "x": "conv_transpose", "w": "conv_filter_gradient"}[self.result]
 
     def infer(self, *operands: Spec) -> tuple[Spec, ...]:
         return (Spec(getattr(self.geometry, self.result), self.after),)
@@ -78,6 +82,20 @@ class Contract(Op):
         if len(self.dtypes) > 2:
             needed.append((slice(0, getattr(geometry, self.result)[geometry.channel_axis]),))
         return ContractBlock(replace(self, geometry=part), offset, wanted), tuple(needed)
+
+    def cuts(self, *operands: Sequence[Places]) -> tuple[Places | None, ...]:
+        frame = self.frame
+        if self.result == "w":
+            return (None,) * len(frame.w)
+        spatial = {axis.position: axis for axis in frame.axes}
+        data = operands[self.given.index("y" if self.result == "x" else "x")]
+        out: list[Places | None] = []
+        for i, places in enumerate(data):
+            if i in spatial:
+                out.append((spatial[i].cut_windows if self.result == "y" else spatial[i].cut_elements)(places))
+            else:
+                out.append(None if i == frame.channel_axis else places)
+        return tuple(out)
 
     def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
         """Data that share a filter have one more batch axis; everything else is computed slice by slice."""
@@ -159,6 +177,9 @@ class ChannelSum(Op):
         part = tuple(slice(begin, end) if i == self.axis else slice(0, n) for i, n in enumerate(self.shape))
         shape = tuple(end - begin if i == self.axis else n for i, n in enumerate(self.shape))
         return replace(self, shape=shape), (part,)
+
+    def cuts(self, *operands: Sequence[Places]) -> tuple[Places | None, ...]:
+        return (operands[0][self.axis],)
 
     @cached_property
     def T(self) -> ChannelSpread:  # noqa: N802

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arguments.arrays import Array
 from ..dtypes import DType, is_complex
-from .base import Applied, Bind, LinearOperator, Op, Ranges, Shape, Slices, Spec, Value
+from .base import Applied, Bind, LinearOperator, Op, Places, Ranges, Shape, Slices, Spec, Value, finest
 from .record import replace
 
 DOUBLE: DType = np.dtype(np.float64)
@@ -25,6 +25,9 @@ class ElementOp(Op):
         part = tuple(slice(*r) for r in ranges)
         shape = tuple(end - begin for begin, end in ranges)
         return replace(self, shape=shape), tuple(part[: len(spec.shape)] for spec in operands)
+
+    def cuts(self, *operands: Sequence[Places]) -> tuple[Places | None, ...]:
+        return tuple(finest(*(p[i] for p in operands if i < len(p))) for i in range(len(self.shape)))
 
     def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
         return replace(self, shape=(size, *self.shape)), (True,) * len(mapped)

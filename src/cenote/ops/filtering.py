@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arguments.arrays import Array
 from ..dtypes import native
-from .base import Applied, Bind, Crop, Derivatives, LinearOperator, Op, Ranges, Shape, Slices, Spec, Value
+from .base import Applied, Bind, Crop, Derivatives, LinearOperator, Op, Places, Ranges, Shape, Slices, Spec, Value
 from .conv import Contract, Role
 from .record import replace
 
@@ -25,6 +25,10 @@ class Filter(Op):
     contract: Contract
     axes: tuple[int, ...]
     flip: bool
+
+    @property
+    def label(self) -> str:
+        return "convolve" if self.flip else "correlate"
 
     @cached_property
     def order(self) -> tuple[int, ...]:
@@ -92,6 +96,15 @@ class Filter(Op):
             else:
                 out.append(tuple(part_of[self.order.index(i)] for i in range(len(self.order))))
         return FilterBlock(self, block), tuple(out)
+
+    def cuts(self, *operands: Sequence[Places]) -> tuple[Places | None, ...]:
+        if self.contract.result == "w":
+            return (None,) * len(self.axes)
+        inner = []
+        for role, places in zip(self.contract.given, operands, strict=True):
+            inner.append([*places, (0, 1), (0, 1)] if role == "w" else [*(places[i] for i in self.order), (0, 1)])
+        out = self.contract.cuts(*inner)
+        return tuple(out[self.order.index(i)] for i in range(len(self.order)))
 
 
 class FilterBlock(Op):

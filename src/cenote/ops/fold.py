@@ -12,7 +12,7 @@ from ..arguments.arrays import Array
 from ..arguments.errors import BadValue
 from ..dtypes import DType, is_bool, is_complex, native
 from ..geometry.axes import Geometry
-from .base import Op, Ranges, Slices, Spec
+from .base import Op, Places, Ranges, Slices, Spec, window_cuts
 from .record import Record, replace
 
 Binary: TypeAlias = Callable[[Any, Any], Any]
@@ -37,6 +37,10 @@ class Fold(Op):
     init: np.generic
     fn: Binary
 
+    @property
+    def label(self) -> str:
+        return "pool"
+
     def infer(self, *operands: Spec) -> tuple[Spec, ...]:
         # What dtype a function gives, only the function knows: it is asked with arrays of no elements.
         if self.kernel is not None:
@@ -50,6 +54,9 @@ class Fold(Op):
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         slab, geometry = self.geometry.block(ranges)
         return replace(self, geometry=geometry), (slab,)
+
+    def cuts(self, *operands: Sequence[Places]) -> tuple[Places | None, ...]:
+        return window_cuts(self.geometry, "windows", ("elements",), operands)
 
     def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
         return replace(self, geometry=self.geometry.batched(size)), (True,)

@@ -53,6 +53,9 @@ class Record:
         pairs = ", ".join(f"{name}={value!r}" for name, value in zip(self.fields, self.values, strict=True))
         return f"{type(self).__name__}({pairs})"
 
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return f"{type(self).__module__}.{type(self).__qualname__}", self.values
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self.values
 

@@ -34,6 +34,10 @@ class SelectPool(PlannedOp):
     magnitude: bool = False
     argmax: Argmax = ""
 
+    @property
+    def label(self) -> str:
+        return "lp_pool" if self.magnitude else "max_pool" if self.largest else "min_pool"
+
     def infer(self, *operands: Spec) -> tuple[Spec, ...]:
         shape = self.geometry.out_shape
         if self.argmax_dtype is None:
