@@ -26,7 +26,7 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 INTEGERS = [np.dtype(t) for t in "bBhHiIqQ"]
 FLOATS = [np.dtype("e"), BFLOAT16, np.dtype("f"), np.dtype("d")]
 REALS = [np.dtype("?"), *INTEGERS, *FLOATS]
-COMPLEX = [np.dtype("F"), np.dtype("D")]
+COMPLEX: list[np.dtype[Any]] = [np.dtype("F"), np.dtype("D")]
 LEVELS = [_core.level()] if os.environ.get("CENOTE_SIMD") else _core.levels()
 
 # Ties, signed zeros, infinities and NaN are the rule here, not the exception.

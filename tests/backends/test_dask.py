@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import pickle
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
 import pytest
-from dask.base import tokenize
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,11 +107,11 @@ def test_unpool(seed: int) -> None:
 
 def test_unpool_undoes_a_pooling_in_chunks() -> None:
     x = np.random.default_rng(0).standard_normal((3, 30, 41))
+    backs = []
     for array in (x, da.from_array(x, chunks=(2, (7, 23), (16, 16, 9)))):
         values, indices = cn.max_pool(array, (3, 3), stride=2, padding=1, return_indices=True)
-        back = cn.max_unpool(values, indices, (3, 3), stride=2, padding=1, output_shape=(30, 41))
-        expected = np.asarray(back) if array is x else expected
-        np.testing.assert_array_equal(np.asarray(back), expected)
+        backs.append(cn.max_unpool(values, indices, (3, 3), stride=2, padding=1, output_shape=(30, 41)))
+    np.testing.assert_array_equal(computed(backs[1])[0], backs[0])
 
 
 def test_indices_that_lead_outside_are_an_error_when_they_are_seen() -> None:
@@ -155,23 +153,9 @@ def test_nothing_is_read_while_the_graph_is_built() -> None:
         cn.pool(x, (2, 2), 0.0, np.add),
     ]  # fmt: skip
     for result in results:
-        assert result.chunks and result.dask and result[0].shape == result.shape[1:]
+        assert len(result.dask) > 0
+        assert result[0].shape == result.shape[1:]
     assert not source.read
-
-
-def test_one_task_for_each_block_from_the_blocks_that_it_sees() -> None:
-    x = da.ones((60, 60), chunks=(10, 10)).persist(scheduler="synchronous")  # 36 blocks of data
-    y = cn.max_pool(x, (2, 2))
-    assert y.chunks == ((5,) * 6,) * 2
-    assert len(dict(y.dask)) == 36 + 36
-    for key, task in y.dask.layers[y.name].items():
-        assert task.dependencies == {(x.name, *key[1:])}
-    y = cn.max_pool(x, (3, 3), stride=1, padding=1)
-    assert y.chunks == x.chunks
-    numbers = sorted(len(task.dependencies) for task in y.dask.layers[y.name].values())
-    assert numbers == [4] * 4 + [6] * 16 + [9] * 16  # corners, edges, the rest
-    y = cn.max_pool(x, (1, 25), stride=(1, 1))
-    assert max(len(task.dependencies) for task in y.dask.layers[y.name].values()) == 5  # 8 … 42
 
 
 def test_a_part_of_a_result_needs_a_part_of_the_data() -> None:
@@ -203,7 +187,8 @@ def test_a_task_computes_on_one_thread() -> None:
     with cn.num_threads(2):
         cn.pool(da.ones((8, 8), chunks=4), (2, 2), 0.0, note).compute(scheduler="threads")
         assert cn.get_num_threads() == 2
-    assert seen and set(seen[2:]) == {1}  # but for the two that ask for the dtype
+    assert len(seen) == 2 + 4 * 4  # the first two ask for the dtype
+    assert set(seen[2:]) == {1}
 
 
 def test_names_are_those_of_equal_calls() -> None:
@@ -216,39 +201,6 @@ def test_names_are_those_of_equal_calls() -> None:
     ]  # fmt: skip
     assert len({y.name for y in different}) == len(different)
     assert different[0].name.startswith("max_pool-")
-
-
-def test_ops_have_tokens_by_value() -> None:
-    x = da.ones(100, chunks=30)
-    layers = [y.dask.layers[y.name] for y in (cn.adaptive_avg_pool(x, (7,)), cn.adaptive_avg_pool(x, (7,)))]
-    cn.clear_cache()
-    layers.append(cn.adaptive_avg_pool(x, (7,)).dask.layers[layers[0].name])
-    back = pickle.loads(pickle.dumps(layers[0]))
-    assert len({tokenize(layer.work) for layer in (*layers, back)}) == 1
-    assert back.work == layers[0].work
-
-
-def test_ten_thousand_blocks_are_a_small_graph() -> None:
-    x = da.zeros((10_000, 10_000), chunks=(100, 100))
-    y = cn.max_pool(x, (3, 3), stride=1, padding=1)
-    layer = y.dask.layers[y.name]
-    assert not layer.is_materialized()
-    assert len(pickle.dumps(layer)) < 4000
-    assert len(layer) == len(dict(layer)) == 10_000
-    assert layer.is_materialized()
-    assert len(pickle.dumps(layer)) < 4000
-
-
-def test_tasks_do_not_carry_long_lists() -> None:
-    """Of 100,000 bins and their transpose."""
-    x = da.zeros(300_001, chunks=30_000)
-    y = cn.adaptive_avg_pool(x, (100_000,))
-    layer = y.dask.layers[y.name]
-    for task in (layer[y.name, 0], layer[y.name, 3]):
-        assert len(pickle.dumps(task)) < 2000
-        values = {key: np.ones(30_000 if key[1] < 10 else 1) for key in task.dependencies}
-        again = pickle.loads(pickle.dumps(task))
-        np.testing.assert_array_equal(again(values), np.ones(y.chunks[0][task.key[1]]))
 
 
 # ------------------------------------------------------------------------------------------------- the chunks
@@ -302,11 +254,10 @@ def test_splits_are_even() -> None:
 
 def test_what_is_refused() -> None:
     x = da.ones((8, 8), chunks=4)
-    unknown = da.from_array(np.arange(20.0), chunks=5)
-    unknown = unknown[unknown > 3]
-    masked = da.ma.masked_less(x, 0)
+    unknown = x.map_blocks(lambda b: b, chunks=((np.nan, np.nan), (4, 4)), meta=x._meta)
+    masked = x.map_blocks(np.ma.masked_array, meta=np.ma.masked_array(np.ones((0, 0))))
     calls: list[tuple[Any, type[Exception], str]] = [
-        (lambda: cn.max_pool(unknown, (2,)), ValueError, r"x is a dask array whose chunks along axis 0 have no known "
+        (lambda: cn.max_pool(unknown, (2, 2)), ValueError, r"x is a dask array whose chunks along axis 0 have no known "
          r"size: call x.compute_chunk_sizes\(\) first"),
         (lambda: cn.max_pool(masked, (2, 2)), TypeError, "x is a dask array with blocks of type MaskedArray"),
         (lambda: cn.max_pool(x.astype("M8[s]"), (2, 2)), TypeError, r"x has dtype datetime64\[s\]"),
@@ -327,7 +278,7 @@ def test_what_is_refused() -> None:
 def test_blocks_that_are_not_what_the_array_says() -> None:
     x = da.ones((8, 8), chunks=4)
     for lie in (x.map_blocks(lambda b: b[:2], meta=x._meta, chunks=x.chunks), x.map_blocks(np.int8, meta=x._meta)):
-        with pytest.raises(TypeError, match="a block has dtype .* which is not what the array says"):
+        with pytest.raises(TypeError, match=r"a block has dtype .* which is not what the array says"):
             cn.max_pool(lie, (2, 2)).compute(scheduler="synchronous")
 
 

@@ -6,6 +6,7 @@ A task gets the blocks of the operands that its part of the output sees, and no 
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from typing import Any
 
@@ -14,7 +15,10 @@ import numpy as np
 from ..arguments.arrays import as_array, check_dtype
 from ..arguments.errors import BadType, BadValue, describe_type
 from ..ops.base import Op, Spec
+from .blocks import Chunks, Work, output_chunks
 from .dispatch import register
+
+WHOLE = 64 << 20  # bytes: a NumPy array up to this size is one block
 
 
 class DaskBackend:
@@ -44,9 +48,39 @@ class DaskBackend:
         return Spec(tuple(map(int, x.shape)), x.dtype)
 
     def bind(self, op: Op, *operands: Any) -> tuple[Any, ...]:
-        from .dask_graph import bound  # which imports dask
+        import dask.array as da
 
-        return bound(op, operands)
+        arrays = [from_numpy(x) if isinstance(x, np.ndarray) else x for x in operands]
+        specs = tuple(map(self.spec, arrays))
+        outputs = op.infer(*specs)
+        given = [x for x in operands if not isinstance(x, np.ndarray)]
+        limit = max(2 * x.dtype.itemsize * math.prod(map(max, x.chunks)) for x in given)
+        chunks = output_chunks(op, outputs, [x.chunks for x in arrays], limit)
+        metas = [np.empty((0,) * len(spec.shape), spec.dtype) for spec in outputs]
+        whole = new_array(Work(op, specs), arrays, chunks, metas[0])
+        if len(outputs) == 1:
+            return (whole,)
+        return tuple(da.map_blocks(operator.getitem, whole, i, meta=meta) for i, meta in enumerate(metas))
+
+
+def from_numpy(x: Any) -> Any:
+    import dask.array as da
+
+    return da.from_array(x, chunks=x.shape if x.nbytes <= WHOLE else "auto")
+
+
+def new_array(work: Work, arrays: list[Any], chunks: Chunks, meta: Any) -> Any:
+    """A dask array whose blocks are the outputs of an Op: an expression if dask's arrays are expressions, which
+    ``array.query-planning`` decides once for a process, otherwise a graph."""
+    import dask.array as da
+
+    if da.array_expr_enabled():
+        from .dask_expression import of_expression
+
+        return of_expression(work, arrays, chunks, meta)
+    from .dask_graph import of_graph
+
+    return of_graph(work, arrays, chunks, meta)
 
 
 register(DaskBackend())

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from dask._collections import new_collection
 from dask._task_spec import Task
 from dask.array._array_expr._expr import ArrayExpr
 
-from .blocks import Blocks, Chunks
-from .dask_graph import task_of
+from .blocks import Blocks, Chunks, Work
+from .dask_tasks import task_of
 
 
 class OpExpr(ArrayExpr):  # type: ignore[misc]
@@ -39,3 +41,7 @@ class OpExpr(ArrayExpr):  # type: ignore[misc]
         blocks = Blocks(self.operand("work"), [x.chunks for x in self.arrays], self.chunks)
         keys = itertools.product([self._name], *(range(len(sizes)) for sizes in self.chunks))
         return {key: task_of(blocks, names, key) for key in keys}
+
+
+def of_expression(work: Work, arrays: Sequence[Any], chunks: Chunks, meta: Any) -> Any:
+    return new_collection(OpExpr(work, chunks, meta, *arrays))
