@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .. import _core
+from .. import core
 from ..arguments.arrays import Array
 from ..arguments.errors import BadValue
 from ..ops.base import Op, Spec
@@ -41,13 +41,13 @@ def compute(work: Work, ranges: Ranges, layouts: tuple[Layout, ...], *blocks: An
     part, _ = work.op.block(ranges, *work.specs)
     rest = iter(blocks)
     slabs = [slab(layout, spec, rest) for layout, spec in zip(layouts, work.specs, strict=True)]
-    limit = _core.limit_threads(1)  # the scheduler runs as many tasks at a time as there are CPUs
+    limit = core.limit_threads(1)  # the scheduler runs as many tasks at a time as there are CPUs
     try:
         outputs = part.evaluate(*slabs)
     except BadValue as cause:
         raise ValueError(f"{work.op.label}: {cause}") from None
     finally:
-        _core.limit_threads(limit)
+        core.limit_threads(limit)
     kept = tuple(map(own, outputs))
     return kept[0] if len(kept) == 1 else kept
 

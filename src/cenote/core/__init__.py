@@ -4,7 +4,7 @@ Besides this package only ``dtypes.py`` (the codes of dtypes), ``cache.py`` (whi
 ``runtime.py`` (threads, SIMD level, buffer cache) use ``_core``.
 """
 
-from .._core import CallCache, ConvCallCache, trace
+from .._core import CallCache, ConvCallCache, limit_threads, trace
 from .buffers import empty, memory_order
 from .conv import FORMS, convolve
 from .conversion import convert
@@ -40,6 +40,7 @@ __all__ = [
     "convolve",
     "empty",
     "gather",
+    "limit_threads",
     "lp_plan",
     "lp_pool",
     "memory_order",

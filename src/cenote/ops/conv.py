@@ -84,17 +84,17 @@ class Contract(Op):
         return ContractBlock(replace(self, geometry=part), offset, wanted), tuple(needed)
 
     def cuts(self, *operands: Sequence[Places]) -> tuple[Places | None, ...]:
-        frame = self.frame
+        geometry = self.geometry
         if self.result == "w":
-            return (None,) * len(frame.w)
-        spatial = {axis.position: axis for axis in frame.axes}
+            return (None,) * len(geometry.w)
+        spatial = {axis.position: axis for axis in geometry.axes}
         data = operands[self.given.index("y" if self.result == "x" else "x")]
         out: list[Places | None] = []
         for i, places in enumerate(data):
             if i in spatial:
                 out.append((spatial[i].cut_windows if self.result == "y" else spatial[i].cut_elements)(places))
             else:
-                out.append(None if i == frame.channel_axis else places)
+                out.append(None if i == geometry.channel_axis else places)
         return tuple(out)
 
     def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
