@@ -13,7 +13,7 @@ import numpy as np
 
 from .graph import LinearFunction, Primitive, Value
 from .linear import Broadcast, Cast, Mask, SumTo
-from .recording import bind, linear
+from .recording import bind
 from .tensor import UFUNCS, data_of, make
 
 Partial = Callable[..., Value]
@@ -37,16 +37,16 @@ def broadcast_to_dtype(t: Value, shape: tuple[int, ...], dtype: Any) -> Value:
     """A tangent with the output's shape and dtype."""
     held = data_of(t)
     if held.shape != shape:
-        t = linear(t, Broadcast(held.shape, shape))
-    return t if held.dtype == dtype else linear(t, Cast(held.dtype, dtype))
+        t = Broadcast(held.shape, shape)(t)
+    return t if held.dtype == dtype else Cast(held.dtype, dtype)(t)
 
 
 def unbroadcast(g: Value, shape: tuple[int, ...], dtype: Any) -> Value:
     """A cotangent with the argument's shape and dtype."""
     held = data_of(g)
     if held.shape != shape:
-        g = linear(g, SumTo(held.shape, shape))
-    return g if held.dtype == dtype else linear(g, Cast(held.dtype, dtype))
+        g = SumTo(held.shape, shape)(g)
+    return g if held.dtype == dtype else Cast(held.dtype, dtype)(g)
 
 
 def multiplied(value: Value, out: Value, partial: Callable[[], Value] | None) -> LinearFunction:
@@ -68,10 +68,10 @@ def masked(value: Value, out: Value, mask: Any) -> LinearFunction:
     mask = np.broadcast_to(mask, after.shape)
 
     def apply(t: Value) -> Value:
-        return linear(broadcast_to_dtype(t, *after), Mask(mask))
+        return Mask(mask)(broadcast_to_dtype(t, *after))
 
     def transpose(g: Value) -> Value:
-        return unbroadcast(linear(g, Mask(mask)), *before)
+        return unbroadcast(Mask(mask)(g), *before)
 
     return LinearFunction(apply, transpose)
 

@@ -13,7 +13,7 @@ from ..dtypes import is_exact, is_known
 from .elementwise import broadcast_to_dtype, masked, unbroadcast
 from .graph import LinearFunction, Primitive, Value
 from .linear import Broadcast, Cast, Gather, Permute, Reshape, ScatterAdd
-from .recording import bind, linear
+from .recording import bind
 from .tensor import FUNCTIONS, Tensor, add_method, data_of
 
 Axes = int | Sequence[int] | None
@@ -52,7 +52,7 @@ def reshape(x: Value, shape: Any, order: str = "C") -> Any:
     if order != "C":
         raise ValueError(f"reshape: order={format_value(order)}: Tensors have order 'C' only")
     after = data_of(x).reshape(shape).shape
-    return linear(x, Reshape(data_of(x).shape, after))
+    return Reshape(data_of(x).shape, after)(x)
 
 
 add_method("reshape", lambda x, *shape: reshape(x, shape[0] if len(shape) == 1 else shape))
@@ -70,7 +70,7 @@ add_method("flatten", ravel)
 def transpose(x: Value, axes: Any = None) -> Any:
     ndim = data_of(x).ndim
     order = tuple(reversed(range(ndim))) if axes is None else normal_axes(axes, ndim)
-    return linear(x, Permute(order))
+    return Permute(order)(x)
 
 
 add_method(
@@ -115,13 +115,13 @@ def atleast_1d(*many: Value) -> Any:
 @implements(np.broadcast_to)
 def broadcast_to(x: Value, shape: Any) -> Any:
     after = np.broadcast_to(data_of(x), shape).shape
-    return linear(x, Broadcast(data_of(x).shape, after))
+    return Broadcast(data_of(x).shape, after)(x)
 
 
 @implements("getitem")
 def getitem(x: Value, key: Any) -> Any:
     held = tuple(data_of(k) for k in key) if isinstance(key, tuple) else data_of(key)
-    return linear(x, Gather(data_of(x).shape, held))
+    return Gather(data_of(x).shape, held)(x)
 
 
 @implements(np.take, method="take")
@@ -162,7 +162,7 @@ def astype(x: Value, dtype: Any) -> Any:
         return Tensor(data_of(x).astype(after))
     if not is_known(after):
         raise TypeError(f"astype: dtype={format_value(dtype)}: bool, integers, floats or complex numbers are needed")
-    return linear(x, Cast(data_of(x).dtype, after))
+    return Cast(data_of(x).dtype, after)(x)
 
 
 add_method("copy", lambda x: astype(x, data_of(x).dtype))
@@ -176,7 +176,7 @@ def pad(x: Value, pad_width: Any, mode: str = "constant", constant_values: Any =
     full = np.pad(np.zeros(held.shape, held.dtype), pad_width, constant_values=constant_values)
     widths = np.broadcast_to(np.asarray(pad_width), (held.ndim, 2))
     inside = tuple(slice(int(low), int(low) + n) for (low, _), n in zip(widths, held.shape, strict=True))
-    return np.add(linear(x, ScatterAdd(full.shape, inside)), full)
+    return np.add(ScatterAdd(full.shape, inside)(x), full)
 
 
 # -------------------------------------------------------------------------------------------------- joining
@@ -200,8 +200,8 @@ def linearize_join(wanted: Sequence[bool], *parts: Value, axis: int) -> tuple[Va
 
 def slot(part: Any, whole: Any, key: Any) -> LinearFunction:
     return LinearFunction(
-        lambda t: linear(broadcast_to_dtype(t, part.shape, whole.dtype), ScatterAdd(whole.shape, key)),
-        lambda g: unbroadcast(linear(g, Gather(whole.shape, key)), part.shape, part.dtype),
+        lambda t: ScatterAdd(whole.shape, key)(broadcast_to_dtype(t, part.shape, whole.dtype)),
+        lambda g: unbroadcast(Gather(whole.shape, key)(g), part.shape, part.dtype),
     )
 
 

@@ -1,36 +1,58 @@
-"""Linear maps on arrays: each knows how to apply itself and which map is its transpose, and nothing else.
+"""Linear maps on arrays of one argument: what derivatives of NumPy's functions consist of, besides products.
 
-This is all that a derivative consists of. A map is called with an array and gives an array of the same dtype;
-``T`` is its transpose, and the transpose of that is the map again.
+A map is a :class:`LinearOperator` whose transpose ``T`` is a map too, and the transpose of that is the map again. It is
+applied to an array or to a Tensor, and records itself there.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..arguments.arrays import Array
 from ..dtypes import DType, is_complex
+from ..ops.base import LinearOperator
+from .graph import Node, Value
+from .tensor import Tensor, make
 
 Shape: TypeAlias = tuple[int, ...]
 
 
-class LinearMap(Protocol):
-    def __call__(self, x: Array) -> Array: ...
+class LinearMap(LinearOperator):
+    __slots__ = ()
+
+    def evaluate(self, x: Array) -> Array:
+        """The result, of the dtype of ``x``."""
+        raise NotImplementedError
+
     @property
-    def T(self) -> LinearMap: ...  # noqa: N802  the name that NumPy has for it
+    def T(self) -> LinearMap:  # noqa: N802
+        raise NotImplementedError
+
+    def __call__(self, t: Value) -> Any:
+        if not isinstance(t, Tensor):
+            return self.evaluate(t if type(t) is np.ndarray else np.asarray(t))
+        out = self(t._value)
+        if t._node is None:
+            return make(np.asarray(out), 0, None)
+        if t._level == 0:
+            t.grad = None  # it takes part in something new
+        return make(out, t._level, Node(((t._node, self),)))
+
+    def transpose(self, g: Value) -> Any:
+        return self.T(g)
 
 
-@dataclass(eq=False)
-class Mask:
+@dataclass(eq=False, slots=True)
+class Mask(LinearMap):
     """``x`` where ``mask`` holds and 0 elsewhere: not a product, which would make NaN of an infinity."""
 
     mask: Array
 
-    def __call__(self, x: Array) -> Array:
+    def evaluate(self, x: Array) -> Array:
         return np.where(self.mask, x, np.zeros((), x.dtype))
 
     @property
@@ -38,14 +60,14 @@ class Mask:
         return self
 
 
-@dataclass(eq=False)
-class Cast:
+@dataclass(eq=False, slots=True)
+class Cast(LinearMap):
     """To another dtype; numbers of the first are numbers of the second, or nearly."""
 
     before: DType
     after: DType
 
-    def __call__(self, x: Array) -> Array:
+    def evaluate(self, x: Array) -> Array:
         if is_complex(x.dtype) and not is_complex(self.after):
             x = x.real  # the imaginary part of a real input's cotangent has nowhere to go
         with np.errstate(over="ignore"):
@@ -56,12 +78,12 @@ class Cast:
         return Cast(self.after, self.before)
 
 
-@dataclass(eq=False)
-class Reshape:
+@dataclass(eq=False, slots=True)
+class Reshape(LinearMap):
     before: Shape
     after: Shape
 
-    def __call__(self, x: Array) -> Array:
+    def evaluate(self, x: Array) -> Array:
         return x.reshape(self.after)
 
     @property
@@ -69,11 +91,11 @@ class Reshape:
         return Reshape(self.after, self.before)
 
 
-@dataclass(eq=False)
-class Permute:
+@dataclass(eq=False, slots=True)
+class Permute(LinearMap):
     order: tuple[int, ...]
 
-    def __call__(self, x: Array) -> Array:
+    def evaluate(self, x: Array) -> Array:
         return x.transpose(self.order)
 
     @property
@@ -84,12 +106,12 @@ class Permute:
 FEW = 1024  # elements: a view of one that repeats them takes longer to make than their copies
 
 
-@dataclass(eq=False)
-class Broadcast:
+@dataclass(eq=False, slots=True)
+class Broadcast(LinearMap):
     before: Shape
     after: Shape
 
-    def __call__(self, x: Array) -> Array:
+    def evaluate(self, x: Array) -> Array:
         if math.prod(self.after) > FEW:
             return np.broadcast_to(x, self.after)
         out = np.empty(self.after, x.dtype)
@@ -101,14 +123,14 @@ class Broadcast:
         return SumTo(self.after, self.before)
 
 
-@dataclass(eq=False)
-class SumTo:
+@dataclass(eq=False, slots=True)
+class SumTo(LinearMap):
     """Sum over the axes along which ``after`` would have to be repeated to give ``before``."""
 
     before: Shape
     after: Shape
 
-    def __call__(self, x: Array) -> Array:
+    def evaluate(self, x: Array) -> Array:
         if not self.after:
             return np.asarray(np.add.reduce(x, None))
         extra = len(self.before) - len(self.after)
@@ -120,14 +142,14 @@ class SumTo:
         return Broadcast(self.after, self.before)
 
 
-@dataclass(eq=False)
-class Gather:
+@dataclass(eq=False, slots=True)
+class Gather(LinearMap):
     """``x[key]`` for any key that NumPy takes."""
 
     shape: Shape
     key: Any
 
-    def __call__(self, x: Array) -> Array:
+    def evaluate(self, x: Array) -> Array:
         return np.asarray(x[self.key])
 
     @property
@@ -135,14 +157,14 @@ class Gather:
         return ScatterAdd(self.shape, self.key)
 
 
-@dataclass(eq=False)
-class ScatterAdd:
+@dataclass(eq=False, slots=True)
+class ScatterAdd(LinearMap):
     """Zeros with ``x`` added at ``key``."""
 
     shape: Shape
     key: Any
 
-    def __call__(self, x: Array) -> Array:
+    def evaluate(self, x: Array) -> Array:
         out = np.zeros(self.shape, x.dtype)
         if is_basic(self.key):
             out[self.key] = x
@@ -162,12 +184,12 @@ def is_basic(key: Any) -> bool:
     )
 
 
-@dataclass(eq=False)
-class CumulativeSum:
+@dataclass(eq=False, slots=True)
+class CumulativeSum(LinearMap):
     axis: int
     backwards: bool = False
 
-    def __call__(self, x: Array) -> Array:
+    def evaluate(self, x: Array) -> Array:
         if self.backwards:
             return np.flip(np.cumsum(np.flip(x, self.axis), self.axis, dtype=x.dtype), self.axis)
         return np.cumsum(x, self.axis, dtype=x.dtype)

@@ -1,4 +1,7 @@
-"""Computing primitives, Ops and linear maps on Tensors: each is recorded at the highest level among its arguments."""
+"""Computing primitives and Ops on Tensors: each is recorded at the highest trace level among its arguments.
+
+Linear maps (``linear.py``) have one argument, and record themselves in fewer steps.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ def bind(primitive: Primitive, *args: Value, **parameters: Any) -> Any:
     if level < 0:
         out = primitive.evaluate(*(data_of(arg) for arg in args), **parameters)
         return make(np.asarray(out), 0, None) if any(isinstance(arg, Tensor) for arg in args) else out
-    values, wanted = taken_apart(args, level)
+    values, wanted = values_below(args, level)
     out, derivatives = primitive.linearize(wanted, *values, **parameters)
-    return make(as_value(out), level, Node(parents_of(args, wanted, derivatives)))
+    return record(as_value(out), level, parents_of(args, wanted, derivatives))
 
 
 def apply(op: Op, *args: Value) -> tuple[Value, ...]:
@@ -42,14 +45,23 @@ def apply(op: Op, *args: Value) -> tuple[Value, ...]:
     if level < 0:
         outputs = dispatch.bind(op, *map(data_of, args))
         return make(outputs[0], 0, None), *outputs[1:]
-    values, wanted = taken_apart(args, level)
+    values, wanted = values_below(args, level)
     outputs, derivatives = op.linearize(apply, wanted, *values)
-    parents = parents_of(args, wanted, derivatives)
-    if parents:
-        value = make(outputs[0], level, Node(parents))
-    else:  # a constant here, but perhaps not at a lower level
-        value = outputs[0] if isinstance(outputs[0], Tensor) else make(outputs[0], 0, None)
+    value = record(outputs[0], level, parents_of(args, wanted, derivatives))
     return (value,) if len(outputs) == 1 else (value, *map(data_of, outputs[1:]))
+
+
+def record(out: Value, level: int, parents: tuple[tuple[Node, LinearOperator], ...]) -> Tensor:
+    """The Tensor of an output and what it depends on. Without parents it is a constant at this level, but perhaps not
+    at a lower one."""
+    if parents:
+        return make(out, level, Node(parents))
+    return out if isinstance(out, Tensor) else make(out, 0, None)
+
+
+def as_value(out: Value) -> Value:
+    """What a NumPy function gave as an array: it may be a number."""
+    return out if type(out) is np.ndarray or isinstance(out, Tensor) else np.asarray(out)
 
 
 def level_of(args: Sequence[Value]) -> int:
@@ -61,7 +73,7 @@ def level_of(args: Sequence[Value]) -> int:
     return level
 
 
-def taken_apart(args: Sequence[Value], level: int) -> tuple[list[Value], list[bool]]:
+def values_below(args: Sequence[Value], level: int) -> tuple[list[Value], list[bool]]:
     """The values of arguments below ``level``, and which of them are recorded there."""
     values, wanted = [], []
     for arg in args:
@@ -86,34 +98,3 @@ def parents_of(
         if mine and derivative is not None
     ]
     return tuple(found)
-
-
-def as_value(out: Value) -> Value:
-    return out if type(out) is np.ndarray or isinstance(out, Tensor) else np.asarray(out)
-
-
-class Mapped(LinearOperator):
-    """A linear map of this package's as the derivative of what it was applied to."""
-
-    __slots__ = ("map",)
-
-    def __init__(self, map: Any) -> None:
-        self.map = map
-
-    def __call__(self, t: Value) -> Value:
-        return linear(t, self.map)
-
-    def transpose(self, g: Value) -> Value:
-        return linear(g, self.map.T)
-
-
-def linear(x: Value, map: Any) -> Any:
-    """Apply a linear map to anything, recording it if ``x`` is: the one rule for all of them."""
-    if not isinstance(x, Tensor):
-        return map(x if type(x) is np.ndarray else np.asarray(x))
-    out = linear(x._value, map)
-    if x._node is None:
-        return make(np.asarray(out), 0, None)
-    if x._level == 0:
-        x.grad = None  # it takes part in something new
-    return make(as_value(out), x._level, Node(((x._node, Mapped(map)),)))

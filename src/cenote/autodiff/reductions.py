@@ -12,7 +12,6 @@ from ..dtypes import accumulator, is_complex, is_exact, is_half
 from .functions import Axes, astype, concatenate, getitem, implements, normal_axes, ravel, reshape, transpose
 from .graph import Value
 from .linear import CumulativeSum, SumTo
-from .recording import linear
 from .tensor import UFUNCS, Tensor, data_of
 
 
@@ -64,11 +63,11 @@ def sum_(x: Value, axis: Axes = None, dtype: Any = None, *, keepdims: bool = Fal
     if is_exact(held.dtype):
         return Tensor(held.sum(axis=axis, keepdims=keepdims))
     if axis is None and not keepdims:
-        return linear(x, SumTo(held.shape, ()))
+        return SumTo(held.shape, ())(x)
     axes = normal_axes(axis, held.ndim)
     if not keepdims and sorted(axes) == list(range(len(axes))):  # leading axes: one map
-        return linear(x, SumTo(held.shape, without(held.shape, axes)))
-    total = linear(x, SumTo(held.shape, kept_shape(held.shape, axes)))
+        return SumTo(held.shape, without(held.shape, axes))(x)
+    total = SumTo(held.shape, kept_shape(held.shape, axes))(x)
     return total if keepdims else reshape(total, without(held.shape, axes))
 
 
@@ -137,7 +136,7 @@ def min_(x: Value, axis: Axes = None, *, keepdims: bool = False) -> Any:
 def cumsum(x: Value, axis: int | None = None) -> Any:
     if exact(x):
         return Tensor(np.cumsum(data_of(x), axis))
-    return cumsum(ravel(x), 0) if axis is None else linear(x, CumulativeSum(axis))
+    return cumsum(ravel(x), 0) if axis is None else CumulativeSum(axis)(x)
 
 
 @implements(np.linalg.norm)

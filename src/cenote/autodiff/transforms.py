@@ -19,7 +19,6 @@ from .elementwise import Form, form_of
 from .graph import Node, Value, backward_pass, forward_pass, new_level
 from .linear import Cast
 from .owning import copied, is_shared
-from .recording import linear
 from .tensor import Tensor, data_of, make
 
 
@@ -129,7 +128,7 @@ def fitted(given: Any, like: Form, name: str, of: str) -> Value:
         raise BadValue(f"{name} has shape {found.shape}, {of} has {shape}: they must agree")
     if is_complex(found.dtype) and not is_complex(dtype):
         raise BadType(f"{name} has dtype {found.dtype}, {of} is real: its imaginary part would be lost")
-    return held if found.dtype == dtype else linear(held, Cast(found.dtype, dtype))
+    return held if found.dtype == dtype else Cast(found.dtype, dtype)(held)
 
 
 @public
