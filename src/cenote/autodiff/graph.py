@@ -14,9 +14,6 @@ from ..ops.base import LinearOperator
 
 Value = Any  # an array, a number, or a Tensor of a lower level
 
-levels = threading.local()
-
-
 class LinearFunction(LinearOperator):
     """A linear operator that is given as two functions."""
 
@@ -115,12 +112,19 @@ def forward_pass(seeds: dict[Node, Value], outputs: Sequence[Node]) -> dict[Node
     return tangents
 
 
-class new_level:  # noqa: N801  reads as the statement it is
-    """A level above all those in use on this thread, for the time of a ``with``."""
+next_level = counter()
+# The levels of the traces that run now, on any thread. A function may hand Tensors of its trace to other threads, so no
+# two traces have the same level, and a trace within another one has the higher level wherever it runs.
+active_levels: set[int] = set()
+
+
+class trace_level:  # noqa: N801  reads as the statement it is
+    """A level above those of all traces so far, for the time of a ``with``. Level 0 is that of users' Tensors."""
 
     def __enter__(self) -> int:
-        levels.top = getattr(levels, "top", 0) + 1
-        return int(levels.top)
+        self.level = next_level() + 1
+        active_levels.add(self.level)
+        return self.level
 
     def __exit__(self, *_: object) -> None:
-        levels.top -= 1
+        active_levels.discard(self.level)

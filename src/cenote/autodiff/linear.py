@@ -15,8 +15,8 @@ import numpy as np
 from ..arguments.arrays import Array
 from ..dtypes import DType, is_complex
 from ..ops.base import LinearOperator
-from .graph import Node, Value
-from .tensor import Tensor, make
+from .graph import Node, Value, active_levels
+from .tensor import Tensor, current, make
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -35,6 +35,8 @@ class LinearMap(LinearOperator):
     def __call__(self, t: Value) -> Any:
         if not isinstance(t, Tensor):
             return self.evaluate(t if type(t) is np.ndarray else np.asarray(t))
+        if t._level and t._level not in active_levels:
+            return self(current(t))
         out = self(t._value)
         if t._node is None:
             return make(np.asarray(out), 0, None)

@@ -12,13 +12,13 @@ import numpy as np
 
 from ..backends import dispatch
 from ..ops.base import LinearOperator, Op
-from .graph import Node, Primitive, Value
-from .tensor import Tensor, data_of, make
+from .graph import Node, Primitive, Value, active_levels
+from .tensor import Tensor, current, data_of, make
 
 
 def bind(primitive: Primitive, *args: Value, **parameters: Any) -> Any:
     """Compute a primitive, recording it if one of its arguments is."""
-    level = level_of(args)
+    args, level = at_level(args)
     if level < 0:
         out = primitive.evaluate(*(data_of(arg) for arg in args), **parameters)
         return make(np.asarray(out), 0, None) if any(isinstance(arg, Tensor) for arg in args) else out
@@ -34,17 +34,11 @@ def apply(op: Op, *args: Value) -> tuple[Value, ...]:
             break
     else:
         return op.evaluate(*args)
-    level, tensors = -1, False
-    for arg in args:
-        if isinstance(arg, Tensor):
-            tensors = True
-            if arg._node is not None and arg._level > level:
-                level = arg._level
-    if not tensors:
-        return dispatch.bind(op, *args)
+    args, level = at_level(args)
     if level < 0:
         outputs = dispatch.bind(op, *map(data_of, args))
-        return make(outputs[0], 0, None), *outputs[1:]
+        tensors = any(isinstance(arg, Tensor) for arg in args)
+        return (make(outputs[0], 0, None), *outputs[1:]) if tensors else outputs
     values, wanted = values_below(args, level)
     outputs, derivatives = op.linearize(apply, wanted, *values)
     value = record(outputs[0], level, parents_of(args, wanted, derivatives))
@@ -64,13 +58,15 @@ def as_value(out: Value) -> Value:
     return out if type(out) is np.ndarray or isinstance(out, Tensor) else np.asarray(out)
 
 
-def level_of(args: Sequence[Value]) -> int:
-    """The highest level at which an argument is recorded, −1 if none is."""
+def at_level(args: tuple[Value, ...]) -> tuple[tuple[Value, ...], int]:
+    """The arguments, and the highest level at which one of them is recorded, −1 if none is."""
     level = -1
     for arg in args:
         if isinstance(arg, Tensor) and arg._node is not None and arg._level > level:
             level = arg._level
-    return level
+    if level > 0 and level not in active_levels:
+        return at_level(tuple(map(current, args)))
+    return args, level
 
 
 def values_below(args: Sequence[Value], level: int) -> tuple[list[Value], list[bool]]:
@@ -78,6 +74,8 @@ def values_below(args: Sequence[Value], level: int) -> tuple[list[Value], list[b
     values, wanted = [], []
     for arg in args:
         if isinstance(arg, Tensor):
+            if arg._level and arg._level not in active_levels:
+                arg = current(arg)
             mine = arg._node is not None and arg._level == level
             if mine and level == 0:
                 arg.grad = None  # it takes part in something new

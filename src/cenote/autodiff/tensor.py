@@ -23,7 +23,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from ..arguments.arrays import Array, as_array
 from ..arguments.errors import BadType, BadValue, format_value
 from ..dtypes import DType, is_complex, is_differentiable, is_exact
-from .graph import Node, Value, backward_pass
+from .graph import Node, Value, active_levels, backward_pass
 from .owning import copied, is_shared
 
 # What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
@@ -295,6 +295,15 @@ def data_of(value: Value) -> Any:
     """The array inside of any number of levels."""
     while isinstance(value, Tensor):
         value = value._value
+    return value
+
+
+def current(value: Value) -> Value:
+    """A Tensor of a trace that has ended as the constant that it is now, at least as far as that trace goes."""
+    while isinstance(value, Tensor) and value._level and value._level not in active_levels:
+        value = value._value
+        if not isinstance(value, Tensor):
+            return make(value, 0, None)
     return value
 
 

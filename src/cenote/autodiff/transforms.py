@@ -16,10 +16,10 @@ from ..dtypes import DType, is_complex, is_differentiable
 from . import contraction as _contraction  # noqa: F401
 from . import reductions as _reductions  # noqa: F401
 from .elementwise import Form, form_of
-from .graph import Node, Value, backward_pass, forward_pass, new_level
+from .graph import Node, Value, backward_pass, forward_pass, trace_level
 from .linear import Cast
 from .owning import copied, is_shared
-from .tensor import Tensor, data_of, make
+from .tensor import Tensor, current, data_of, make
 
 
 class Trace:
@@ -28,27 +28,20 @@ class Trace:
     def __init__(self, f: Callable[..., Any], primals: Sequence[Any]) -> None:
         if not callable(f):
             raise BadType(Argument("f"), f"={format_value(f)} is {describe_type(f)}: a function is needed")
-        self.primals = [operand(p, f"primals[{i}]") for i, p in enumerate(primals)]
-        with new_level() as level:
+        self.primals = [current(operand(p, f"primals[{i}]")) for i, p in enumerate(primals)]
+        with trace_level() as level:
             self.nodes = [Node(()) if is_differentiable(data_of(p).dtype) else None for p in self.primals]
             inputs = [
                 p if node is None else make(p, level, node) for p, node in zip(self.primals, self.nodes, strict=True)
             ]
             y = f(*inputs)
-        self.many = isinstance(y, (tuple, list))
-        outputs = list(y) if self.many else [y]
-        self.values: list[Value] = []
-        self.ends: list[Node | None] = []
-        for i, out in enumerate(outputs):
-            if isinstance(out, Tensor) and out._level == level and out._node is not None:
-                self.values.append(out._value)
-                self.ends.append(out._node)
-            elif isinstance(out, Tensor):
-                self.values.append(out if out._node is not None else out._value)
-                self.ends.append(None)
-            else:
-                self.values.append(operand(out, f"output {i} of f" if self.many else "the output of f"))
-                self.ends.append(None)
+            self.many = isinstance(y, (tuple, list))
+            self.values: list[Value] = []
+            self.ends: list[Node | None] = []
+            for i, out in enumerate(y if self.many else (y,)):
+                value, end = output_of(out, level, f"output {i} of f" if self.many else "the output of f")
+                self.values.append(value)
+                self.ends.append(end)
         self.forms = [form_of(value) for value in self.values]
 
     def hand_over(self) -> Any:
@@ -95,6 +88,22 @@ class Trace:
         ]
         results = owned(out, list(seeds.values()))
         return results if self.many else results[0]
+
+
+def output_of(out: Any, level: int, name: str) -> tuple[Value, Node | None]:
+    """The value of an output of f, and its node if it depends on the inputs at ``level``."""
+    out = current(out)
+    if not isinstance(out, Tensor):
+        return operand(out, name), None
+    if out._node is None:
+        return out._value, None
+    if out._level > level:
+        raise BadValue(
+            f"{name} was recorded by a later derivative, which still runs on another thread: take that derivative "
+            "inside of ",
+            Argument("f"),
+        )
+    return (out._value, out._node) if out._level == level else (out, None)
 
 
 def owned(values: Sequence[Value], given: Sequence[Value]) -> tuple[Value, ...]:
