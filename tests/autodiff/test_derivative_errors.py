@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import cenote as cn
+from cenote.autodiff.graph import Node, trace_level
+from cenote.autodiff.tensor import make
 
 MODULES = [
     "autodiff.graph", "autodiff.tensor", "autodiff.elementwise", "autodiff.functions", "autodiff.contraction",
@@ -57,6 +59,12 @@ def added() -> None:
 
 
 wrong = cn.reducer(np.multiply, lambda a, b: (b, 2 * a))
+
+
+def later(x: Any) -> Any:
+    """What a trace that never ends has recorded."""
+    return make(x, trace_level().__enter__(), Node(()))
+
 
 CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: cn.Tensor(X, constant="yes"), "TypeError: Tensor: constant='yes': True, False or None is needed"),  # type: ignore[arg-type]
@@ -198,6 +206,11 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (
         lambda: cn.check_grads(lambda x: cn.pool(x, (2,), 1.0, wrong), (X + 1,)),
         "GradientError: check_grads: the jvp of f is off by",
+    ),
+    (
+        lambda: cn.vjp(later, X),
+        "ValueError: vjp: the output of f was recorded by a later derivative, which still runs on another thread: take "
+        "that derivative inside of f",
     ),
     (
         lambda: cn.pool(T(), (2,), 0.0, lambda a, b: a + b).sum().backward(),

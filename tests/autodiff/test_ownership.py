@@ -11,6 +11,7 @@ import pytest
 
 import cenote as cn
 from cenote.arguments.arrays import Array
+from cenote.autodiff import owning
 from cenote.autodiff.owning import copied, is_shared
 
 X = np.random.default_rng(0).standard_normal((2, 6, 6))
@@ -79,6 +80,63 @@ def test_values_may_be_written_to(name: str, dtype: Any) -> None:
         for part in parts(y):
             part[...] = 777
         np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_arguments_may_be_written_to(name: str, dtype: Any) -> None:
+    """Between vjp and pull, and between linearize and push; also an argument that is a view of other data."""
+    f = FUNCTIONS[name]
+    with np.errstate(all="ignore"):
+        y, pull = cn.vjp(f, X.astype(dtype))
+        expected = pull(ones_like(y))[0]
+        tangents = parts(cn.linearize(f, X.astype(dtype))[1](np.ones(X.shape, dtype)))
+        for x in (X.astype(dtype), np.stack([X, X], 1).astype(dtype)[:, 1]):
+            y, pull = cn.vjp(f, x)
+            x[...] = np.nan
+            np.testing.assert_array_equal(pull(ones_like(y))[0], expected)
+            x[...] = X
+            _, push = cn.linearize(f, x)
+            x[...] = np.nan
+            for again, tangent in zip(parts(push(np.ones_like(x))), tangents, strict=True):
+                np.testing.assert_array_equal(again, tangent)
+
+
+def test_all_arguments_of_a_convolution_may_be_written_to() -> None:
+    x, w, b = X[..., None].copy(), W.copy(), np.ones(2)
+    found = []
+    for write in (False, True):
+        y, pull = cn.vjp(lambda x, w, b: cn.conv(x, w, bias=b), x, w, b)
+        if write:
+            x[...] = w[...] = b[...] = np.nan
+        found.append(pull(np.ones_like(y)))
+    for g, again in zip(*found, strict=True):
+        np.testing.assert_array_equal(g, again)
+
+
+def test_arguments_are_copied_only_where_a_derivative_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    copies: list[Any] = []
+
+    def counted(x: Any) -> Any:
+        copies.append(x)
+        return copied(x)
+
+    monkeypatch.setattr(owning, "copied", counted)
+    kept = {
+        "max_pool": 0, "min_pool": 0, "sum_pool": 0, "avg_pool": 0, "adaptive_max_pool": 0, "max_unpool": 0,
+        "lp_pool, infinite": 0, "a part": 0, "itself": 0, "smooth_max_pool": 1, "lp_pool": 1, "avg_pool, omit": 0,
+        "max_pool, split": 1, "exp": 1, "sqrt": 1, "conv": 0,
+    }  # fmt: skip
+    for name, number in kept.items():
+        cn.vjp(FUNCTIONS[name], X)
+        assert (name, len(copies)) == (name, number)
+        copies.clear()
+    cn.vjp(lambda x: cn.smooth_max_pool(x, (2, 2)).sum() + cn.lp_pool(x, (2, 2)).sum() + (x * x).sum(), X)
+    assert len(copies) == 1  # the three derivatives share it
+    copies.clear()
+    cn.grad(lambda x: cn.smooth_max_pool(x, (2, 2)).sum())(X)  # the derivative does not outlive the call
+    cn.jvp(lambda x: cn.smooth_max_pool(x, (2, 2)), (X,), (X,))
+    assert not copies
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("twice", "itself")])

@@ -1,7 +1,7 @@
 """NumPy's elementwise functions on Tensors: what each is, and its partial derivatives.
 
 A partial derivative is written with NumPy functions on values that may be Tensors themselves, so that it has
-derivatives too. ``None`` stands for 1 and saves the product.
+derivatives too, or is a number. ``None`` stands for 1 and saves the product.
 """
 
 from __future__ import annotations
@@ -76,21 +76,23 @@ def masked(value: Value, out: Value, mask: Any) -> LinearFunction:
     return LinearFunction(apply, transpose)
 
 
-def smooth(ufunc: Any, *partials: Partial | None) -> None:
-    """Register a ufunc with its partial derivatives, functions of its arguments and its output."""
+def smooth(ufunc: Any, *partials: Partial | float | None) -> None:
+    """Register a ufunc with its partial derivatives, numbers or functions of its arguments and its output."""
 
     def linearize(wanted: Sequence[bool], *values: Value) -> tuple[Value, Sequence[LinearFunction | None]]:
         out = ufunc(*values)
 
-        def factor(partial: Partial) -> Callable[[], Value]:
-            return lambda: partial(*values, out)
+        def factor(partial: Partial | float | None) -> Callable[[], Value] | None:
+            if partial is None:
+                return None
+            return (lambda: partial(*values, out)) if callable(partial) else (lambda: partial)
 
         return out, [
-            multiplied(value, out, None if partial is None else factor(partial)) if want else None
+            multiplied(value, out, factor(partial)) if want else None
             for value, partial, want in zip(values, partials, wanted, strict=True)
         ]
 
-    register(ufunc, Primitive(ufunc.__name__, ufunc, linearize))
+    register(ufunc, Primitive(ufunc.__name__, ufunc, linearize, keeps=any(map(callable, partials))))
 
 
 def choosing(ufunc: Any, takes_first: Callable[[Any, Any], Any]) -> None:
@@ -101,7 +103,7 @@ def choosing(ufunc: Any, takes_first: Callable[[Any, Any], Any]) -> None:
         first = takes_first(data_of(a), data_of(b))
         return out, [masked(a, out, first), masked(b, out, ~np.asarray(first))]
 
-    register(ufunc, Primitive(ufunc.__name__, ufunc, linearize))
+    register(ufunc, Primitive(ufunc.__name__, ufunc, linearize, keeps=False))
 
 
 DIFFERENTIABLE: set[Any] = set()
@@ -141,14 +143,14 @@ def logged(a: Value, b: Value, out: Value) -> Value:
 
 
 smooth(np.add, None, None)
-smooth(np.subtract, None, lambda a, b, out: -1.0)
+smooth(np.subtract, None, -1.0)
 smooth(np.multiply, lambda a, b, out: b, lambda a, b, out: a)
 smooth(
     np.true_divide,
     lambda a, b, out: np.reciprocal(np.multiply(b, 1.0)),
     lambda a, b, out: np.negative(np.true_divide(out, b)),
 )
-smooth(np.negative, lambda a, out: -1.0)
+smooth(np.negative, -1.0)
 smooth(np.positive, None)
 smooth(np.power, powered, logged)
 smooth(np.float_power, powered, logged)
@@ -195,10 +197,10 @@ smooth(np.remainder, None, lambda a, b, out: np.negative(np.floor(np.true_divide
 smooth(np.fmod, None, lambda a, b, out: np.negative(np.trunc(np.true_divide(a, b))))
 smooth(np.absolute, lambda a, out: real_only(a))
 smooth(np.fabs, lambda a, out: real_only(a))
-smooth(np.deg2rad, lambda a, out: np.pi / 180)
-smooth(np.rad2deg, lambda a, out: 180 / np.pi)
-smooth(np.radians, lambda a, out: np.pi / 180)
-smooth(np.degrees, lambda a, out: 180 / np.pi)
+smooth(np.deg2rad, np.pi / 180)
+smooth(np.rad2deg, 180 / np.pi)
+smooth(np.radians, np.pi / 180)
+smooth(np.degrees, 180 / np.pi)
 
 
 def share(a: Value, out: Value, exp: Any) -> Value:
@@ -233,4 +235,4 @@ def linearize_conjugate(wanted: Sequence[bool], a: Value) -> tuple[Value, Sequen
     return a, [multiplied(a, a, None)]
 
 
-register(np.conjugate, Primitive("conjugate", np.conjugate, linearize_conjugate))
+register(np.conjugate, Primitive("conjugate", np.conjugate, linearize_conjugate, keeps=False))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arguments.errors import format_value
 from ..dtypes import is_exact, is_known
-from .elementwise import broadcast_to_dtype, masked, unbroadcast
+from .elementwise import Form, broadcast_to_dtype, form_of, masked, unbroadcast
 from .graph import LinearFunction, Primitive, Value
 from .linear import Broadcast, Cast, Gather, Permute, Reshape, ScatterAdd
 from .recording import bind
@@ -188,24 +188,23 @@ def evaluate_join(*parts: Any, axis: int) -> Any:
 
 def linearize_join(wanted: Sequence[bool], *parts: Value, axis: int) -> tuple[Value, Sequence[LinearFunction | None]]:
     out = concatenate(parts, axis)
-    whole = data_of(out)
     derivatives, start = [], 0
     for part in parts:
-        held = np.asarray(data_of(part))
-        key = (*(slice(None),) * axis, slice(start, start + held.shape[axis]))
-        start += held.shape[axis]
-        derivatives.append(slot(held, whole, key))
+        form = form_of(part)
+        key = (*(slice(None),) * axis, slice(start, start + form.shape[axis]))
+        start += form.shape[axis]
+        derivatives.append(slot(form, form_of(out), key))
     return out, derivatives
 
 
-def slot(part: Any, whole: Any, key: Any) -> LinearFunction:
+def slot(part: Form, whole: Form, key: Any) -> LinearFunction:
     return LinearFunction(
         lambda t: ScatterAdd(whole.shape, key)(broadcast_to_dtype(t, part.shape, whole.dtype)),
         lambda g: unbroadcast(Gather(whole.shape, key)(g), part.shape, part.dtype),
     )
 
 
-JOIN = Primitive("concatenate", evaluate_join, linearize_join)
+JOIN = Primitive("concatenate", evaluate_join, linearize_join, keeps=False)
 
 
 @implements(np.concatenate)
@@ -239,11 +238,11 @@ def linearize_where(
     wanted: Sequence[bool], condition: Value, a: Value, b: Value
 ) -> tuple[Value, Sequence[LinearFunction | None]]:
     out = where(condition, a, b)
-    mask = np.asarray(data_of(condition), bool)
+    mask = np.array(data_of(condition), bool)
     return out, [None, masked(a, out, mask), masked(b, out, ~mask)]
 
 
-WHERE = Primitive("where", evaluate_where, linearize_where)
+WHERE = Primitive("where", evaluate_where, linearize_where, keeps=False)
 
 
 @implements(np.where)

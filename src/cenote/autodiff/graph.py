@@ -14,6 +14,7 @@ from ..ops.base import LinearOperator
 
 Value = Any  # an array, a number, or a Tensor of a lower level
 
+
 class LinearFunction(LinearOperator):
     """A linear operator that is given as two functions."""
 
@@ -31,11 +32,12 @@ class LinearFunction(LinearOperator):
 
 class Primitive(NamedTuple):
     """``evaluate(*arrays, **parameters)`` gives the output; ``linearize(wanted, *values, **parameters)`` the
-    output and a LinearFunction for each argument that is wanted."""
+    output and a LinearFunction for each argument that is wanted. Without ``keeps`` it keeps none of the values."""
 
     name: str
     evaluate: Callable[..., Any]
     linearize: Callable[..., tuple[Value, Sequence[LinearOperator | None]]]
+    keeps: bool = True
 
 
 def counter() -> Callable[[], int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -36,3 +36,34 @@ def copied(x: Array) -> Array:
     out = empty(x.shape, x.dtype)
     out[...] = x
     return out
+
+
+class Borrowed:
+    """The arrays that a caller gave to a trace and may write into before its derivative is used: ``pull`` or ``push``.
+
+    Where a derivative keeps such an array as a residual, it keeps a copy, made once.
+    """
+
+    __slots__ = ("copies", "owners")
+
+    def __init__(self, arrays: Iterable[Any]) -> None:
+        self.owners = {id(owner): owner for owner in map(owner_of, arrays)}
+        self.copies: dict[int, tuple[Array, Array]] = {}
+
+    def own(self, x: Any) -> Any:
+        """``x``, or a copy if its memory is the caller's."""
+        if type(x) is not np.ndarray or id(owner_of(x)) not in self.owners:
+            return x
+        found = self.copies.get(id(x))
+        if found is None:
+            found = self.copies[id(x)] = (x, copied(x))  # with x, so that its id stays its own
+        return found[1]
+
+
+def owner_of(x: Any) -> Any:
+    """The array whose memory a view shows; NumPy keeps no views of views."""
+    return x.base if isinstance(x, np.ndarray) and type(x.base) is np.ndarray else x
+
+
+# By trace level, of the traces that run now and whose derivative outlives the call.
+borrowed: dict[int, Borrowed] = {}

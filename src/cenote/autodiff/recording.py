@@ -13,6 +13,7 @@ import numpy as np
 from ..backends import dispatch
 from ..ops.base import LinearOperator, Op
 from .graph import Node, Primitive, Value, active_levels
+from .owning import borrowed
 from .tensor import Tensor, current, data_of, make
 
 
@@ -23,6 +24,8 @@ def bind(primitive: Primitive, *args: Value, **parameters: Any) -> Any:
         out = primitive.evaluate(*(data_of(arg) for arg in args), **parameters)
         return make(np.asarray(out), 0, None) if any(isinstance(arg, Tensor) for arg in args) else out
     values, wanted = values_below(args, level)
+    if primitive.keeps and level in borrowed:
+        values = list(map(borrowed[level].own, values))
     out, derivatives = primitive.linearize(wanted, *values, **parameters)
     return record(as_value(out), level, parents_of(args, wanted, derivatives))
 
@@ -41,6 +44,10 @@ def apply(op: Op, *args: Value) -> tuple[Value, ...]:
         return (make(outputs[0], 0, None), *outputs[1:]) if tensors else outputs
     values, wanted = values_below(args, level)
     outputs, derivatives = op.linearize(apply, wanted, *values)
+    if level in borrowed:
+        for derivative in derivatives:
+            if derivative is not None:
+                derivative.map_residuals(borrowed[level].own)
     value = record(outputs[0], level, parents_of(args, wanted, derivatives))
     return (value,) if len(outputs) == 1 else (value, *map(data_of, outputs[1:]))
 

@@ -18,23 +18,29 @@ from . import reductions as _reductions  # noqa: F401
 from .elementwise import Form, form_of
 from .graph import Node, Value, backward_pass, forward_pass, trace_level
 from .linear import Cast
-from .owning import copied, is_shared
+from .owning import Borrowed, borrowed, copied, is_shared
 from .tensor import Tensor, current, data_of, make
 
 
 class Trace:
     """One run of a function: its inputs' nodes and its outputs, taken apart into values and nodes."""
 
-    def __init__(self, f: Callable[..., Any], primals: Sequence[Any]) -> None:
+    def __init__(self, f: Callable[..., Any], primals: Sequence[Any], outlives: bool = False) -> None:
+        """``outlives``: the derivative is used after the call, when the primals may have other values."""
         if not callable(f):
             raise BadType(Argument("f"), f"={format_value(f)} is {describe_type(f)}: a function is needed")
-        self.primals = [current(operand(p, f"primals[{i}]")) for i, p in enumerate(primals)]
+        arrays = [current(operand(p, f"primals[{i}]")) for i, p in enumerate(primals)]
+        self.primals = [form_of(p) for p in arrays]
+        self.nodes = [Node(()) if is_differentiable(form.dtype) else None for form in self.primals]
         with trace_level() as level:
-            self.nodes = [Node(()) if is_differentiable(data_of(p).dtype) else None for p in self.primals]
-            inputs = [
-                p if node is None else make(p, level, node) for p, node in zip(self.primals, self.nodes, strict=True)
-            ]
-            y = f(*inputs)
+            if outlives:
+                borrowed[level] = Borrowed(arrays)
+            try:
+                y = f(
+                    *(p if node is None else make(p, level, node) for p, node in zip(arrays, self.nodes, strict=True))
+                )
+            finally:
+                borrowed.pop(level, None)
             self.many = isinstance(y, (tuple, list))
             self.values: list[Value] = []
             self.ends: list[Node | None] = []
@@ -63,10 +69,10 @@ class Trace:
                 seeds.append((end, held))
         cotangents = backward_pass(seeds)
         out = []
-        for p, node in zip(self.primals, self.nodes, strict=True):
+        for form, node in zip(self.primals, self.nodes, strict=True):
             found = cotangents.get(node) if node is not None else None
             if found is None:
-                found = zeros(form_of(p))
+                found = zeros(form)
             out.append(found)
         return owned(out, [held for _, held in seeds])
 
@@ -74,13 +80,11 @@ class Trace:
         if len(tangents) != len(self.primals):
             raise BadValue(f"{len(tangents)} tangents for {len(self.primals)} primals: give one for each")
         seeds = {}
-        for i, (t, p, node) in enumerate(zip(tangents, self.primals, self.nodes, strict=True)):
+        for i, (t, form, node) in enumerate(zip(tangents, self.primals, self.nodes, strict=True)):
             if node is not None:
-                seeds[node] = fitted(t, form_of(p), f"tangents[{i}]", f"primals[{i}]")
+                seeds[node] = fitted(t, form, f"tangents[{i}]", f"primals[{i}]")
             elif np.any(data_of(t)):
-                raise BadValue(
-                    f"tangents[{i}] is not zero, but primals[{i}] is an array of {data_of(p).dtype}, a constant"
-                )
+                raise BadValue(f"tangents[{i}] is not zero, but primals[{i}] is an array of {form.dtype}, a constant")
         found = forward_pass(seeds, [end for end in self.ends if end is not None])
         out = [
             found[end] if end is not None and end in found else zeros(form)
@@ -180,7 +184,7 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
     >>> pull(np.array([10.0, 20.0]))
     (array([ 0., 10., 20.,  0.]),)
     """
-    run = Trace(f, primals)
+    run = Trace(f, primals, outlives=True)
 
     def pull(g: Any) -> tuple[Any, ...]:
         return run.transpose(g)
@@ -219,7 +223,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     >>> push(np.array([1.0, 10.0]))
     array([ 2., 40.])
     """
-    run = Trace(f, primals)
+    run = Trace(f, primals, outlives=True)
 
     def push(*tangents: Any) -> Any:
         return run.apply(tangents)

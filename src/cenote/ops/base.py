@@ -56,6 +56,9 @@ class LinearOperator:
     def T(self) -> LinearOperator:  # noqa: N802  the name that NumPy has for it
         return Transposed(self)
 
+    def map_residuals(self, f: Callable[[Value], Value]) -> None:
+        """Replace every residual that the operator keeps by ``f`` of it."""
+
     def __matmul__(self, before: LinearOperator) -> LinearOperator:
         return Composed(self, before)
 
@@ -75,6 +78,9 @@ class Transposed(LinearOperator):
     def transpose(self, g: Value) -> Value:
         return self.of(g)
 
+    def map_residuals(self, f: Callable[[Value], Value]) -> None:
+        self.of.map_residuals(f)
+
     @property
     def T(self) -> LinearOperator:  # noqa: N802
         return self.of
@@ -92,6 +98,10 @@ class Composed(LinearOperator):
     def transpose(self, g: Value) -> Value:
         return self.before.transpose(self.after.transpose(g))
 
+    def map_residuals(self, f: Callable[[Value], Value]) -> None:
+        self.after.map_residuals(f)
+        self.before.map_residuals(f)
+
 
 class Added(LinearOperator):
     """The sum of two operators between arrays of the same shapes and dtypes."""
@@ -107,6 +117,10 @@ class Added(LinearOperator):
     def transpose(self, g: Value) -> Value:
         return self.first.transpose(g) + self.second.transpose(g)
 
+    def map_residuals(self, f: Callable[[Value], Value]) -> None:
+        self.first.map_residuals(f)
+        self.second.map_residuals(f)
+
 
 class Applied(LinearOperator):
     """A linear Op with its residuals: ``t ↦ op(t, *residuals)``."""
@@ -121,6 +135,9 @@ class Applied(LinearOperator):
 
     def transpose(self, g: Value) -> Value:
         return self.bind(self.op.T, g, *self.residuals)[0]
+
+    def map_residuals(self, f: Callable[[Value], Value]) -> None:
+        self.residuals = tuple(map(f, self.residuals))
 
 
 Derivatives: TypeAlias = Sequence[LinearOperator | None]  # one for each operand, None where it is zero

@@ -13,6 +13,7 @@ from .base import Applied, Bind, LinearOperator, Op, Places, Ranges, Shape, Slic
 from .record import replace
 
 DOUBLE: DType = np.dtype(np.float64)
+BOOL: DType = np.dtype(np.bool_)
 
 
 class ElementOp(Op):
@@ -110,6 +111,23 @@ class Sign(ElementOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         return (np.sign(operands[0]).astype(self.dtype, copy=False),)
+
+    def linearize(
+        self, bind: Bind, wanted: object, *operands: Value
+    ) -> tuple[tuple[Value, ...], tuple[LinearOperator | None, ...]]:
+        return bind(self, *operands), (None,)
+
+
+class IsNan(ElementOp):
+    """Where x is NaN; it counts as a constant."""
+
+    name = "is_nan"
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        return (Spec(self.shape, BOOL),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        return (np.isnan(operands[0]),)
 
     def linearize(
         self, bind: Bind, wanted: object, *operands: Value

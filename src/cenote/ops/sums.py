@@ -11,6 +11,7 @@ from .. import core
 from ..arguments.arrays import Array
 from ..dtypes import DType, accumulator
 from .base import Applied, Bind, Derivatives, PlannedOp, Value, WindowOp
+from .elementwise import IsNan
 
 
 class SumPool(PlannedOp):
@@ -109,7 +110,8 @@ class NanSumPool(PlannedOp):
 
     def linearize(self, bind: Bind, wanted: Sequence[bool], *operands: Value) -> tuple[tuple[Value, ...], Derivatives]:
         (x,) = operands
-        return bind(self, x), [Applied(bind, ValidSum(self.geometry, self.before, self.after), x)]
+        (nan,) = bind(IsNan(self.geometry.shape), x)
+        return bind(self, x), [Applied(bind, ValidSum(self.geometry, self.before, self.after), nan)]
 
 
 class NanAvgPool(PlannedOp):
@@ -127,20 +129,21 @@ class NanAvgPool(PlannedOp):
 
     def linearize(self, bind: Bind, wanted: Sequence[bool], *operands: Value) -> tuple[tuple[Value, ...], Derivatives]:
         (x,) = operands
+        (nan,) = bind(IsNan(self.geometry.shape), x)
         average = ValidAvg(self.geometry, self.before, self.after, self.divisor, self.include_pad)
-        return bind(self, x), [Applied(bind, average, x)]
+        return bind(self, x), [Applied(bind, average, nan)]
 
 
 class ValidSum(WindowOp):
-    """The sum of t over the elements of x that are not NaN: operands t, x."""
+    """The sum of t over the elements that are not NaN: operands t, nan."""
 
     name = "valid_sum"
     linear = True
     operands = ("elements", "elements")
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        t, x = operands
-        return (core.sum_pool(valid(t, x), self.geometry, False, result=self.after),)
+        t, nan = operands
+        return (core.sum_pool(valid(t, nan), self.geometry, False, result=self.after),)
 
     @cached_property
     def T(self) -> ValidSpread:  # noqa: N802
@@ -148,7 +151,7 @@ class ValidSum(WindowOp):
 
 
 class ValidSpread(WindowOp):
-    """Each window's value to all of its elements that are not NaN in x: operands g, x."""
+    """Each window's value to all of its elements that are not NaN: operands g, nan."""
 
     name = "valid_spread"
     linear = True
@@ -156,8 +159,8 @@ class ValidSpread(WindowOp):
     result = "elements"
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        g, x = operands
-        return (valid(core.sum_pool(g, self.geometry.transposed, False, result=self.after), x),)
+        g, nan = operands
+        return (valid(core.sum_pool(g, self.geometry.transposed, False, result=self.after), nan),)
 
     @cached_property
     def T(self) -> ValidSum:  # noqa: N802
@@ -165,7 +168,7 @@ class ValidSpread(WindowOp):
 
 
 class ValidAvg(WindowOp):
-    """The average of t over the elements of x that are not NaN: operands t, x."""
+    """The average of t over the elements that are not NaN: operands t, nan."""
 
     name = "valid_avg"
     linear = True
@@ -174,16 +177,16 @@ class ValidAvg(WindowOp):
     include_pad: bool
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        t, x = operands
-        total = core.sum_pool(valid(t, x), self.geometry, False, result=accumulator(self.before))
-        return ((total / self.number(x)).astype(self.after),)
+        t, nan = operands
+        total = core.sum_pool(valid(t, nan), self.geometry, False, result=accumulator(self.before))
+        return ((total / self.number(nan)).astype(self.after),)
 
-    def number(self, x: Array) -> Array:
+    def number(self, nan: Array) -> Array:
         """What each window is divided by."""
         if self.divisor is not None:
             return np.asarray(self.divisor)
-        gone = core.sum_pool(np.isnan(x), self.geometry, False)
-        return at_least_one(self.geometry.counts(self.include_pad) - gone)
+        omitted = core.sum_pool(nan, self.geometry, False)
+        return at_least_one(self.geometry.counts(self.include_pad) - omitted)
 
     @cached_property
     def T(self) -> ValidAvgSpread:  # noqa: N802
@@ -191,7 +194,7 @@ class ValidAvg(WindowOp):
 
 
 class ValidAvgSpread(WindowOp):
-    """Each window's value, divided, to all of its elements that are not NaN in x: operands g, x."""
+    """Each window's value, divided, to all of its elements that are not NaN: operands g, nan."""
 
     name = "valid_avg_spread"
     linear = True
@@ -201,18 +204,18 @@ class ValidAvgSpread(WindowOp):
     include_pad: bool
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        g, x = operands
-        part = (g / self.T.number(x)).astype(g.dtype)
-        return (valid(core.sum_pool(part, self.geometry.transposed, False, result=self.after), x),)
+        g, nan = operands
+        part = (g / self.T.number(nan)).astype(g.dtype)
+        return (valid(core.sum_pool(part, self.geometry.transposed, False, result=self.after), nan),)
 
     @cached_property
     def T(self) -> ValidAvg:  # noqa: N802
         return ValidAvg(self.geometry, self.after, self.before, self.divisor, self.include_pad)
 
 
-def valid(t: Array, x: Array) -> Array:
-    """``t`` where ``x`` is not NaN, 0 elsewhere: not a product, which would make NaN of an infinity."""
-    return np.where(np.isnan(x), np.zeros((), t.dtype), t)
+def valid(t: Array, nan: Array) -> Array:
+    """``t`` where an element is not NaN, 0 elsewhere: not a product, which would make NaN of an infinity."""
+    return np.where(nan, np.zeros((), t.dtype), t)
 
 
 def at_least_one(count: Array) -> Array:
