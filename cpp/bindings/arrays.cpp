@@ -4,6 +4,7 @@
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include <numpy/arrayobject.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/geometry.hpp"
@@ -105,6 +106,20 @@ bool view_array(nb::handle array, ArrayView& view) {
         static_cast<char*>(PyArray_DATA(a)),           PyArray_NDIM(a),          PyArray_DIMS(a), PyArray_STRIDES(a),
         reinterpret_cast<PyObject*>(PyArray_DESCR(a)), PyArray_ISALIGNED(a) != 0};
     return true;
+}
+
+nb::object new_view(void* data, int64_t ndim, const int64_t* shape, nb::handle dtype, bool writable) {
+    static char nothing[16];  // an array without elements may come without an address
+    if (!PyArray_DescrCheck(dtype.ptr())) throw nb::type_error("a np.dtype is needed");
+    if (ndim < 0 || ndim > NPY_MAXDIMS) throw nb::value_error("too many axes");
+    npy_intp sizes[NPY_MAXDIMS];
+    std::copy_n(shape, ndim, sizes);
+    auto* descr = reinterpret_cast<PyArray_Descr*>(dtype.inc_ref().ptr());  // stolen by the next line
+    PyObject* view =
+        PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(ndim), sizes, nullptr, data ? data : nothing,
+                             writable ? NPY_ARRAY_CARRAY : NPY_ARRAY_CARRAY_RO, nullptr);
+    if (!view) throw nb::python_error();
+    return nb::steal(view);
 }
 
 }  // namespace cenote

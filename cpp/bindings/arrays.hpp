@@ -21,4 +21,7 @@ struct ArrayView {
 };
 bool view_array(nanobind::handle array, ArrayView& view);
 
+// A NumPy array that is a view of memory in C order, which the caller keeps alive.
+nanobind::object new_view(void* data, int64_t ndim, const int64_t* shape, nanobind::handle dtype, bool writable);
+
 }  // namespace cenote

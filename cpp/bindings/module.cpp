@@ -18,8 +18,10 @@
 #include "bindings/conv_calls.hpp"
 #include "bindings/enums.hpp"
 #include "bindings/immutable.hpp"
+#include "bindings/plans.hpp"
 #include "bindings/trace.hpp"
 #include "bindings/unlocked.hpp"
+#include "bindings/xla_call.hpp"
 #include "conv/conv.hpp"
 #include "pool/gather_scatter.hpp"
 #include "pool/schedule.hpp"
@@ -32,118 +34,6 @@ namespace nb = nanobind;
 using namespace cenote;
 
 namespace {
-
-// The pooled axes of a window on an array of a given shape: built once per geometry and cached on the Python side.
-struct Axes {
-    std::vector<int64_t> shape;  // of the array
-    std::vector<Axis> axis;
-    std::vector<int> position;
-    std::vector<std::vector<int64_t>> lists;  // the bins of adaptive pooling
-
-    explicit Axes(std::vector<int64_t> of) : shape(std::move(of)) {}
-
-    void add(int at, int64_t n, int64_t o, int64_t k, int64_t s, int64_t d, int64_t low, int64_t high,
-             std::vector<int64_t> starts, std::vector<int64_t> lengths, int64_t spread_stride, int64_t spread_taps,
-             int64_t spread_low) {
-        Axis a{n, o, k, s, d, low, high, nullptr, nullptr, spread_stride, spread_taps, spread_low};
-        if (!starts.empty()) {
-            lists.push_back(std::move(starts));
-            a.starts = lists.back().data();
-            lists.push_back(std::move(lengths));
-            a.lengths = lists.back().data();
-        }
-        axis.push_back(a);
-        position.push_back(at);
-    }
-};
-
-// Fills in the geometry of a call (x's memory, the pooled axes, the memory order of the result) and returns the number
-// of results.
-int64_t set_geometry(PoolProblem& r, const Axes& axes, const Buffer& x, nb::handle order) {
-    r.ndim = x.ndim();
-    r.rank = static_cast<int>(axes.axis.size());
-    if (r.ndim > kMaxDims) throw std::invalid_argument("too many axes");
-    for (int i = 0; i < r.ndim; ++i) {
-        r.shape[i] = x.shape(i);
-        r.stride[i] = x.stride(i);
-        r.order[i] = order.is_none() ? i : nb::cast<int>(order[i]);
-    }
-    for (int w = 0; w < r.rank; ++w) {
-        r.axis[w] = axes.axis[w];
-        r.position[w] = axes.position[w];
-        if (r.position[w] < 0 || r.position[w] >= r.ndim || r.axis[w].n != r.shape[r.position[w]])
-            throw std::invalid_argument("the geometry does not match the array");
-    }
-    int64_t size = 1;
-    for (int i = 0; i < r.ndim; ++i) {
-        int64_t n = r.shape[i];
-        for (int w = 0; w < r.rank; ++w)
-            if (r.position[w] == i) n = r.axis[w].o;
-        size *= n;
-    }
-    r.x = static_cast<const char*>(x.data());
-    return size;
-}
-
-ArgmaxFormat argmax_format_of(int64_t itemsize) {
-    switch (itemsize) {
-        case 1: return ArgmaxFormat::offset8;
-        case 2: return ArgmaxFormat::offset16;
-        case 4: return ArgmaxFormat::offset32;
-        default: return ArgmaxFormat::index;
-    }
-}
-
-// Everything about a call except its arrays: built once per geometry, dtype and options, and cached on the Python side.
-struct PoolPlan {
-    nb::object axes_object;  // keeps `axes` alive
-    const Axes* axes;
-    Operation operation;
-
-    PoolPlan(nb::object geometry, DType in, DType work, DType out, bool swap, Reduce reduce, Prologue prologue,
-             Epilogue epilogue, bool omit, bool include_pad, nb::handle pad_value, nb::handle divisor, double parameter)
-        : axes_object(geometry), axes(nb::cast<const Axes*>(geometry)), operation{} {
-        Operation& r = operation;
-        r.in = in;
-        r.work = work;
-        r.out = out;
-        r.swap = swap;
-        r.reduce = reduce;
-        r.prologue = prologue;
-        r.epilogue = epilogue;
-        r.omit = omit;
-        r.include_pad = include_pad;
-        r.physical_padding = !pad_value.is_none();
-        if (r.physical_padding) r.pad_value = nb::cast<double>(pad_value);
-        r.by_divisor = !divisor.is_none();
-        if (r.by_divisor) r.divisor = nb::cast<double>(divisor);
-        r.beta = r.power = parameter;
-        r.convert = conversion_of(r);
-    }
-
-    void run_on(const Buffer& x, const Buffer& y, const Buffer* argmax, nb::handle order) const {
-        PoolProblem r;
-        static_cast<Operation&>(r) = operation;
-        const int64_t size = set_geometry(r, *axes, x, order);
-        if (x.itemsize() != size_of(r.in) || y.bytes() != size * size_of(r.out))
-            throw std::invalid_argument("the result does not match the geometry");
-        r.y = static_cast<char*>(y.data());
-        if (argmax) {
-            if (argmax->bytes() != size * argmax->itemsize())
-                throw std::invalid_argument("the argmax array does not match the geometry");
-            r.argmax = argmax->data();
-            r.argmax_format = argmax_format_of(argmax->itemsize());
-        }
-        call("pool", x.shape(), [&] { return algorithm_of(r); }, [&] { run(r); });
-    }
-
-    void run_with(nb::handle x, nb::handle y, nb::handle argmax, nb::handle order) const {
-        const Buffer from(x, false), to(y, true);
-        if (argmax.is_none()) return run_on(from, to, nullptr, order);
-        const Buffer where(argmax, true);
-        run_on(from, to, &where, order);
-    }
-};
 
 // A cache from the arguments of a call to its plan, so that repeated calls on small arrays cost little more than the
 // computation. The key is the arguments by value and type (2 is not 2.0) and the shape and dtype of the array.
@@ -226,16 +116,7 @@ void move_selected(const Axes& axes, nb::handle x, nb::handle y, nb::handle argm
     PoolProblem r;
     static_cast<Operation&>(r) = Operation{};
     const Buffer elements(x, backwards), values(y, !backwards), where(argmax, false);
-    const int64_t size = set_geometry(r, axes, elements, order);
-    if (elements.itemsize() != values.itemsize() || values.bytes() != size * values.itemsize() ||
-        where.bytes() != size * where.itemsize() || where.itemsize() > 4 ||
-        (elements.itemsize() != 4 && elements.itemsize() != 8))
-        throw std::invalid_argument("elements, values and argmax offsets do not agree");
-    r.in = r.work = r.out = elements.itemsize() == 4 ? DType::f32 : DType::f64;
-    r.reduce = Reduce::max;
-    r.y = static_cast<char*>(values.data());
-    r.argmax = where.data();
-    r.argmax_format = argmax_format_of(where.itemsize());
+    set_moves(r, set_geometry(r, axes, elements, order), elements, values, where);
     if (backwards)
         call(
             "backward", elements.shape(), [&] { return scatter_algorithm(r, elements.bytes()); },
@@ -344,6 +225,7 @@ NB_MODULE(_core, m) {
           nb::arg("out"), nb::arg("x_type"), nb::arg("t_type"), nb::arg("order").none());
     m.def("put", &put_values, nb::arg("out"), nb::arg("values"), nb::arg("index"), nb::arg("planes"));
     define_conv_calls(m);
+    define_xla_call(m);
     m.def(
         "set_limits",
         [](int64_t bytes_per_tile, int64_t elements_per_thread, int64_t streaming_bytes) {

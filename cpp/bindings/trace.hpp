@@ -37,17 +37,17 @@ class CallReport {
     std::string shape_;
 };
 
-// Runs a call of the core without the GIL, or only records its algorithm while this thread traces. name() is
-// evaluated only for tracing and for the report.
-template <class Name, class Run>
+// Runs a call of the core, or only records its algorithm while this thread traces. name() is evaluated only for tracing
+// and for the report. Guard is Unlocked on a thread that holds the GIL, and FloatMode on one that does not.
+template <class Guard = Unlocked, class Name, class Run>
 void call(const char* what, std::span<const Py_ssize_t> shape, Name name, Run run) {
     if (traced_names) return traced_names->push_back(name());
     if (verbose.load(std::memory_order_relaxed)) {
         const CallReport report(what, name(), shape);
-        const Unlocked unlocked;
+        const Guard guard;
         return run();
     }
-    const Unlocked unlocked;
+    const Guard guard;
     run();
 }
 

@@ -22,12 +22,17 @@ std::atomic<unsigned long> main_thread{0};
 // A thread that requests the GIL during finalization never gets it. Up to Python 3.13 it is ended by pthread_exit,
 // whose unwinding would abort the process in the noexcept destructors here and in nanobind. So the unwinding is caught,
 // and the thread sleeps until the process ends, as Python 3.14 does itself.
-void lock_again(PyThreadState* state) noexcept {
+template <class Lock>
+void lock_or_sleep(Lock lock) noexcept {
     try {
-        PyEval_RestoreThread(state);
+        lock();
     } catch (...) {  // nothing else is thrown here
         for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
     }
+}
+
+void lock_again(PyThreadState* state) noexcept {
+    lock_or_sleep([state] { PyEval_RestoreThread(state); });
 }
 
 }  // namespace
@@ -51,6 +56,14 @@ Unlocked::Unlocked()
 Unlocked::~Unlocked() {
     if (polls_) poll_with(before_);
     lock_again(state_);
+}
+
+Locked::Locked() : held_(nb::is_alive()), state_{} {
+    if (held_) lock_or_sleep([this] { state_ = PyGILState_Ensure(); });
+}
+
+Locked::~Locked() {
+    if (held_) PyGILState_Release(state_);
 }
 
 // Runs Python's handlers of pending signals, in the caller's own floating-point mode.

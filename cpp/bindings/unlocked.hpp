@@ -27,4 +27,18 @@ class Unlocked {
     FloatMode mode_;
 };
 
+// In its scope, a thread that does not hold the GIL, and that Python may never have seen, holds it. False if the
+// interpreter has ended.
+class Locked {
+ public:
+    Locked();
+    Locked(const Locked&) = delete;
+    ~Locked();
+    explicit operator bool() const { return held_; }
+
+ private:
+    bool held_;
+    PyGILState_STATE state_;
+};
+
 }  // namespace cenote
