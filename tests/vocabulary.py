@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from hypothesis import strategies as st
 
 import cenote as cn
 from cases import Case
@@ -80,3 +81,34 @@ def derivative(case: Case, name: str, mode: str, lift: Function = lambda x: x) -
 
 
 MODES = ["value", "vjp", "jvp", "jvp of vjp"]
+
+
+# Data, filters, bias, options, and whether it is transposed.
+Convolution: TypeAlias = tuple[Any, Any, Any, dict[str, Any], bool]
+
+
+@st.composite
+def convolutions(draw: st.DrawFn) -> Convolution:
+    rank = draw(st.integers(1, 3))
+    first = draw(st.booleans())
+    groups = draw(st.sampled_from([1, 2]))
+    inner, outer = draw(st.integers(1, 3)), groups * draw(st.integers(1, 2))
+    kernel = tuple(draw(st.integers(1, 3)) for _ in range(rank))
+    spatial = tuple(draw(st.integers(3, 7)) for _ in range(rank))
+    batch = tuple(draw(st.integers(1, 3)) for _ in range(draw(st.integers(0, 2))))
+    transposed = draw(st.booleans())
+    channels = outer if transposed else groups * inner
+    shape = (*batch, channels, *spatial) if first else (*batch, *spatial, channels)
+    w = (outer, inner, *kernel) if first else (*kernel, inner, outer)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    dtype = draw(st.sampled_from(["f", "d"]))
+    bias = rng.standard_normal(groups * inner if transposed else outer).astype(dtype)
+    how: dict[str, Any] = {
+        "stride": draw(st.integers(1, 3)),
+        "padding": draw(st.sampled_from(["same", "valid"] if transposed else ["same", "valid", 1])),
+        "dilation": draw(st.integers(1, 2)),
+        "groups": groups,
+        "layout": "channels_first" if first else "channels_last",
+    }
+    x, filters = (rng.standard_normal(s).astype(dtype) for s in (shape, w))
+    return x, filters, bias, how, transposed

@@ -90,3 +90,4 @@ def clear_cache() -> None:
     gone.clear()
     for calls in last_calls:
         calls.clear()
+    _core.xla_clear()

@@ -150,8 +150,10 @@ def _limited(n: int) -> Iterator[None]:
 
 def config() -> dict[str, str]:
     """What :func:`show_config` prints."""
-    import platform  # both are slow to import, and seldom needed
+    import platform  # slow to import, and seldom needed, all of these
     from importlib import metadata
+
+    from .backends.jax.start import describe as describe_jax
 
     return {
         "cenote": metadata.version("cenote"),
@@ -159,6 +161,7 @@ def config() -> dict[str, str]:
         "threads": f"{_core.num_threads()} ({usable_cpus()} CPUs usable)",
         "kept": f"the memory of large results, up to {_core.cache_limit() >> 20} MiB",
         "NumPy": np.__version__,
+        "JAX": describe_jax(),
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
     }
 

@@ -17,7 +17,17 @@ import cenote as cn
 from cases import FLOATS, REALS, Case, cases, examples, same_bits
 from cenote.backends import dispatch
 from other_backends import Cut, Parts, Trace, Traced, check_traced, outcome, registered
-from vocabulary import DIFFERENTIABLE, MODES, POOLS, WITH_INDICES, Function, derivative, one_nan
+from vocabulary import (
+    DIFFERENTIABLE,
+    MODES,
+    POOLS,
+    WITH_INDICES,
+    Convolution,
+    Function,
+    convolutions,
+    derivative,
+    one_nan,
+)
 
 
 def check_parts(f: Function, seed: int, *arrays: Any, cut: Function | None = None) -> None:
@@ -97,36 +107,9 @@ def test_unpool(seed: int) -> None:
         check_parts(f, seed, y, indices)
 
 
-@st.composite
-def convolutions(draw: st.DrawFn) -> tuple[Any, Any, Any, dict[str, Any], bool]:
-    rank = draw(st.integers(1, 3))
-    first = draw(st.booleans())
-    groups = draw(st.sampled_from([1, 2]))
-    inner, outer = draw(st.integers(1, 3)), groups * draw(st.integers(1, 2))
-    kernel = tuple(draw(st.integers(1, 3)) for _ in range(rank))
-    spatial = tuple(draw(st.integers(3, 7)) for _ in range(rank))
-    batch = tuple(draw(st.integers(1, 3)) for _ in range(draw(st.integers(0, 2))))
-    transposed = draw(st.booleans())
-    channels = outer if transposed else groups * inner
-    shape = (*batch, channels, *spatial) if first else (*batch, *spatial, channels)
-    w = (outer, inner, *kernel) if first else (*kernel, inner, outer)
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    dtype = draw(st.sampled_from(["f", "d"]))
-    bias = rng.standard_normal(groups * inner if transposed else outer).astype(dtype)
-    how: dict[str, Any] = {
-        "stride": draw(st.integers(1, 3)),
-        "padding": draw(st.sampled_from(["same", "valid"] if transposed else ["same", "valid", 1])),
-        "dilation": draw(st.integers(1, 2)),
-        "groups": groups,
-        "layout": "channels_first" if first else "channels_last",
-    }
-    x, filters = (rng.standard_normal(s).astype(dtype) for s in (shape, w))
-    return x, filters, bias, how, transposed
-
-
 @examples(200)
 @given(convolutions(), st.sampled_from(["value", "vjp", "jvp"]), st.integers(0, 2**32))
-def test_convolution(case: tuple[Any, Any, Any, dict[str, Any], bool], mode: str, seed: int) -> None:
+def test_convolution(case: Convolution, mode: str, seed: int) -> None:
     x, w, bias, how, transposed = case
     function: Function = cn.conv_transpose if transposed else cn.conv
 

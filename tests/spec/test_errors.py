@@ -34,6 +34,7 @@ NOT_SEARCHED = {
     "base",
     "cli",
     "conv",
+    "jax",  # test_jax_errors.py
     "convolution",
     "demo",
     "dialects",

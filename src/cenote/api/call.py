@@ -12,6 +12,7 @@ from ..arguments.arrays import Array
 from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize
 from ..autodiff.tensor import Tensor
 from ..backends import dask as _dask  # noqa: F401  which registers itself
+from ..backends import jax as _jax  # noqa: F401
 from ..backends import tensor as _tensor  # noqa: F401
 from ..backends.dispatch import NUMPY, Backend, dispatch
 from ..dtypes import DType, is_bool, is_complex, is_differentiable, is_known, native

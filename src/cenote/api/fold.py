@@ -181,9 +181,10 @@ def pool(
     start = initial(init, spec.dtype)
     scalar: Any = start[()]
     fold = Fold(shape.on(spec.shape), spec.dtype, scalar, reduce_fn)
-    if out is not None or not isinstance(data, Tensor):
-        return finish(backend, fold, (data,), out)[0]
-    return fold_tensor(data, fold)
+    if out is None and isinstance(data, Tensor):
+        return fold_tensor(data, fold)
+    of_library = getattr(backend, "fold", None) if out is None else None
+    return of_library(data, fold) if of_library is not None else finish(backend, fold, (data,), out)[0]
 
 
 def fold_tensor(x: Tensor, fold: Fold) -> Any:

@@ -23,7 +23,7 @@ FOREIGN = {
     "xarray": "{}.values",
 }
 
-WITH_BACKEND = frozenset({"dask"})
+WITH_BACKEND = frozenset({"dask", "jax", "jaxlib"})
 
 
 def as_array(x: object, name: str = "x", needed: str = "an array or a nested list of numbers") -> Array:

@@ -15,7 +15,10 @@ from ..ops.base import Op, Spec
 
 
 class Backend(Protocol):
-    """One array library."""
+    """One array library.
+
+    It may have ``fold(x, op)`` for the generic pool, whose functions of arrays may be the library's own.
+    """
 
     name: str
 

@@ -151,6 +151,7 @@ class Op(Record):
 
     name: ClassVar[str]
     linear: ClassVar[bool] = False  # in its first operand
+    wide: ClassVar[bool] = False  # its derivatives by residuals pass through double precision
 
     @property
     def label(self) -> str:
@@ -219,6 +220,10 @@ class Batched(Op):
     @property
     def linear(self) -> bool:  # type: ignore[override]
         return self.op.linear
+
+    @property
+    def wide(self) -> bool:  # type: ignore[override]
+        return self.op.wide
 
     def bind_slices(self, bind: Bind) -> Bind:
         """Computes Ops on arrays that all have the axis."""

@@ -38,6 +38,7 @@ class SoftmaxSum(WindowOp):
 
     name = "softmax_sum"
     linear = True
+    wide = True
     operands = ("elements", "elements")
     beta: float
     pad_value: float | None
@@ -69,6 +70,7 @@ class SoftmaxSpread(WindowOp):
 
     name = "softmax_spread"
     linear = True
+    wide = True
     operands = ("windows", "elements")
     result = "elements"
     beta: float

@@ -57,6 +57,7 @@ class PowerSum(WindowOp):
 
     name = "power_sum"
     linear = True
+    wide = True
     operands = ("elements", "elements")
     p: float
     q: float
@@ -98,6 +99,7 @@ class PowerSpread(WindowOp):
 
     name = "power_spread"
     linear = True
+    wide = True
     operands = ("windows", "elements")
     result = "elements"
     p: float

@@ -91,7 +91,7 @@ def decode(value: Any) -> Any:
     if tag == "tuple":
         return tuple(inner)
     if tag == "op":
-        return ops_by_name()[inner[0]](*inner[1:])
+        return op_named(inner[0])(*inner[1:])
     if tag == "geometry":
         return checked(Geometry(*inner))
     if tag == "transpose":
@@ -102,9 +102,9 @@ def decode(value: Any) -> Any:
     return checked_axis(kind(*inner)) if kind is Axis else kind(*inner)
 
 
-def ops_by_name() -> dict[str, type[Op]]:
-    known: dict[str, type[Op]] | None = cache.lookup("ops by name")
-    if known is None:
+def op_named(name: str) -> type[Op]:
+    known: dict[str, type[Op]] = cache.lookup("ops by name") or {}
+    if name not in known:  # or its module was imported since
         for family in FAMILIES:
             import_module(f".{family}", __package__)
         known, left = {}, [Op]
@@ -114,7 +114,7 @@ def ops_by_name() -> dict[str, type[Op]]:
             if "name" in vars(kind):
                 known[kind.name] = kind
         cache.insert("ops by name", known)
-    return known
+    return known[name]
 
 
 def dtype_of(name: str) -> np.dtype[Any]:

@@ -1,0 +1,31 @@
+"""Inside of shard_map: operands of one call must vary over the same axes of the mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+
+def varying_axes(x: Any) -> frozenset[Any]:
+    """The axes of the mesh over which an array differs between devices."""
+    aval = jax.core.get_aval(x) if not hasattr(jax, "typeof") else jax.typeof(x)
+    if hasattr(aval, "mat"):
+        return frozenset(aval.mat.varying)
+    return frozenset(getattr(aval, "vma", ()))
+
+
+def vary_alike(operands: Sequence[Any]) -> Sequence[Any]:
+    """Replicated operands as ones that vary as the others do."""
+    if len(operands) < 2:
+        return operands
+    axes = [varying_axes(x) for x in operands]
+    every = frozenset().union(*axes)
+    return [x if of == every else varied(x, tuple(every - of)) for x, of in zip(operands, axes, strict=True)]
+
+
+def varied(x: Any, axes: tuple[Any, ...]) -> Any:
+    if hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(x, axes, to="varying")
+    return jax.lax.pvary(x, axes)
