@@ -52,6 +52,52 @@ def test_norms_of_very_different_size(dtype: str) -> None:
     np.testing.assert_allclose(got, np.array([0.8, -0.4, 0, 0]) / np.sqrt(5), rtol=1e-2 if dtype == "float16" else 1e-6)
 
 
+def hessian(x: Any, v: Any, p: float) -> Any:
+    """That of the p-norm of one window along v, in a wider range."""
+    x, v = x.astype(np.longdouble), v.astype(np.longdouble)
+    y = np.max(np.abs(x))
+    y = y * np.sum(np.abs(x / y) ** p) ** (1 / np.longdouble(p))
+    slope = np.sign(x) * np.abs(x / y) ** (p - 1)
+    with np.errstate(divide="ignore"):
+        curve = np.where(x == 0, 0 if p != 2 else 1, np.abs(x / y) ** (p - 2))
+    return (p - 1) / y * (curve * v - slope * np.sum(slope * v))
+
+
+@pytest.mark.parametrize("p", [1.5, 2.0, 3.0, 4.5])
+@pytest.mark.parametrize("stride", [1, 3])
+def test_norms_of_extreme_windows_next_to_each_other(p: float, stride: int) -> None:
+    """Windows of 10²⁰⁰, 1 and 10⁻²⁰⁰ in one array, or in one window; tangents of the size of their elements."""
+    rng = np.random.default_rng(3)
+    size = np.repeat([1e200, 1e-200, 1.0, 1e-308, 1e150, 1e307], 3)
+    x, t = rng.standard_normal((2, size.size)) * size
+    x[4] = 0  # among elements of 10⁻²⁰⁰
+    expected = np.zeros(x.size, np.longdouble)
+    for j in range(0, x.size - 2, stride):
+        expected[j : j + 3] += hessian(x[j : j + 3], t[j : j + 3], p)
+
+    def f(x: Any) -> Any:
+        return cn.lp_pool(x, (3,), stride=stride, p=p)
+
+    reverse = cn.grad(lambda x: (cn.grad(lambda x: f(x).sum())(x) * t).sum())(x)
+    largest = np.maximum.reduce([np.abs(np.roll(expected, k)) for k in range(-2, 3)])
+    for got in (second(f, x, t), reverse):
+        assert np.max(np.abs(got - expected) / largest) < 1e-12
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e150])
+def test_third_derivatives_of_norms_scale_with_the_data(scale: float) -> None:
+    """The norm is homogeneous: its third derivative along t and u of the size of x does not depend on that size."""
+    rng = np.random.default_rng(4)
+    x, t, u = rng.standard_normal((3, 8))
+    sizes = np.repeat([1.0, scale], 4)
+
+    def third(x: Any, t: Any, u: Any) -> Any:
+        f = cn.grad(lambda x: cn.lp_pool(x, (4,), p=3).sum())
+        return cn.jvp(lambda x: cn.jvp(f, (x,), (t,))[1], (x,), (u,))[1]
+
+    np.testing.assert_allclose(third(x * sizes, t * sizes, u * sizes), third(x, t, u), rtol=1e-10)
+
+
 def test_infinities_share_their_weights_whatever_their_neighbours_do() -> None:
     for x in ([np.inf, np.inf], [-np.inf, -np.inf]):
         got = second(lambda x: cn.smooth_max_pool(x, (2,), pad_value=None), np.array(x), np.array([1.0, 0.0]))

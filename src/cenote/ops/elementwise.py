@@ -17,18 +17,17 @@ BOOL: DType = np.dtype(np.bool_)
 
 
 class ElementOp(Op):
-    """An Op whose result at a place needs the operands at that place. An operand with fewer axes has the leading ones:
-    one number for all elements, or one for each entry of a batch."""
+    """An Op whose result at a place needs the operands at that place, all of one shape."""
 
     shape: Shape
 
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         part = tuple(slice(*r) for r in ranges)
         shape = tuple(end - begin for begin, end in ranges)
-        return replace(self, shape=shape), tuple(part[: len(spec.shape)] for spec in operands)
+        return replace(self, shape=shape), (part,) * len(operands)
 
     def cuts(self, *operands: Sequence[Places]) -> tuple[Places | None, ...]:
-        return tuple(finest(*(p[i] for p in operands if i < len(p))) for i in range(len(self.shape)))
+        return tuple(finest(*(p[i] for p in operands)) for i in range(len(self.shape)))
 
     def batched(self, size: int, mapped: Sequence[bool]) -> tuple[Op, tuple[bool, ...]]:
         return replace(self, shape=(size, *self.shape)), (True,) * len(mapped)
@@ -45,7 +44,7 @@ class Multiply(ElementOp):
         return (Spec(self.shape, self.dtype),)
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        t, factor = (x.reshape(x.shape + (1,) * (len(self.shape) - x.ndim)) for x in operands)
+        t, factor = operands
         with np.errstate(all="ignore"):
             return (np.asarray(np.multiply(t, factor)).astype(self.dtype, copy=False),)
 

@@ -3,16 +3,21 @@
 With w(x) = s(x)·|x/y|^q, where s is the sign for ``odd`` weights and 1 for even ones, let
 N(t; x) = y^(−r)·Σ w(xᵢ)·tᵢ. The norm's derivative has q = p − 1, odd weights and r = 0. The derivative of N with
 respect to x is q·N'(t·dx) − (q + r)·N(t)·D(dx), with one less in q, the other parity and one more in r for N', and the
-derivative of the norm over y for D: sums of the same kind. Weights are at most 1 for q ≥ 0, whatever the data.
+derivative of the norm over y for D: sums of the same kind. Weights are at most 1 for q ≥ 0, whatever the data. t·dx in
+N'(t·dx) may leave the range of double precision where the sum does not: where x is extreme, w(x)·(t/x)·dx takes its
+place, which is N again.
 """
 
 from __future__ import annotations
 
-import math
+import functools
+import operator
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import core
 from ..arguments.arrays import Array
@@ -22,19 +27,16 @@ from .base import (
     Bind,
     Derivatives,
     LinearOperator,
-    Op,
     PlannedOp,
-    Ranges,
     Shape,
-    Slices,
     Spec,
     Value,
     WindowOp,
 )
-from .elementwise import DOUBLE, Multiply, Scale, cast_between, widened
+from .elementwise import DOUBLE, ElementOp, Multiply, Scale, cast_between, widened
 from .record import replace
 
-MODERATE = 300  # an exponent of two
+MODERATE = 2.0**300
 
 
 class LpPool(PlannedOp):
@@ -79,14 +81,16 @@ class PowerSum(WindowOp):
         t, x = (widened(bind, v, shape, self.before) for v in operands)
         form = replace(self, before=DOUBLE, after=DOUBLE)
         parts: list[LinearOperator] = []
+        multiply, scale = Multiply(shape, DOUBLE), Scale(out, DOUBLE, self.q)
         if self.q:
-            # t·dx may overflow where t·dx/y does not: it is formed of numbers a known power of two smaller.
-            (up,), (down,) = (bind(Magnitude(shape, DOUBLE, sign), x) for sign in (1, -1))
-            (smaller,) = bind(Multiply(shape, DOUBLE), t, down)
-            lower = replace(form, q=self.q - 1, odd=not self.odd, r=self.r + 1)
-            first = Applied(bind, lower, x) @ Applied(bind, Multiply(shape, DOUBLE), smaller)
-            larger = Applied(bind, Multiply(out, DOUBLE), up)
-            parts.append(Applied(bind, Scale(out, DOUBLE, self.q)) @ larger @ first)
+            lower = Applied(bind, replace(form, q=self.q - 1, odd=not self.odd, r=self.r + 1), x)
+            if self.before == DOUBLE:  # t·dx may overflow where t·dx/y does not
+                (extreme,) = bind(DivideByExtreme(shape, DOUBLE), t, x)
+                parts.append(Applied(bind, scale) @ Applied(bind, form, x) @ Applied(bind, multiply, extreme))
+                (t_moderate,) = bind(KeepModerate(shape, DOUBLE), t, x)
+                parts.append(Applied(bind, scale) @ lower @ Applied(bind, multiply, t_moderate))
+            else:
+                parts.append(Applied(bind, scale) @ lower @ Applied(bind, multiply, t))
         if self.q + self.r:
             relative = Applied(bind, replace(form, q=self.p - 1, odd=True, r=1), x)
             second = Applied(bind, Multiply(out, DOUBLE), *bind(form, t, x)) @ relative
@@ -122,13 +126,14 @@ class PowerSpread(WindowOp):
         g, x = widened(bind, operands[0], out, self.before), widened(bind, operands[1], shape, self.after)
         form = replace(self, before=DOUBLE, after=DOUBLE)
         parts: list[LinearOperator] = []
+        multiply, scale = Multiply(shape, DOUBLE), Scale(shape, DOUBLE, self.q)
         if self.q:
-            (up,), (down,) = (bind(Magnitude(shape, DOUBLE, sign), x) for sign in (1, -1))  # g/y may underflow
-            (larger,) = bind(Multiply(out, DOUBLE), g, up)
-            lower = replace(form, q=self.q - 1, odd=not self.odd, r=self.r + 1)
-            first = Applied(bind, Multiply(shape, DOUBLE), *bind(lower, larger, x))
-            smaller = Applied(bind, Multiply(shape, DOUBLE), down)
-            parts.append(Applied(bind, Scale(shape, DOUBLE, self.q)) @ first @ smaller)
+            (factor,) = bind(replace(form, q=self.q - 1, odd=not self.odd, r=self.r + 1), g, x)
+            if self.after == DOUBLE:  # g/y may underflow where g·dx/y does not
+                quotient = Applied(bind, DivideByExtreme(shape, DOUBLE), x)
+                parts.append(Applied(bind, scale) @ Applied(bind, multiply, *bind(form, g, x)) @ quotient)
+                (factor,) = bind(KeepModerate(shape, DOUBLE), factor, x)
+            parts.append(Applied(bind, scale) @ Applied(bind, multiply, factor))
         if self.q + self.r:
             relative = Applied(bind, replace(form.T, q=self.p - 1, odd=True, r=1), x)
             second = Applied(bind, form, x) @ Applied(bind, Multiply(out, DOUBLE), g) @ relative
@@ -136,31 +141,51 @@ class PowerSpread(WindowOp):
         return between(bind, parts, (shape, self.after), (shape, self.after))
 
 
-class Magnitude(Op):
-    """The power of two next to the largest finite |x|, or its reciprocal, as a 0-d array; it counts as a constant."""
+class ExtremeOp(ElementOp):
+    """t where x is neither very large nor very small, or t/x where it is: products of three moderate numbers, and their
+    quotients, stay in the range of double precision."""
 
-    name = "magnitude"
-    shape: Shape
+    linear = True
     dtype: DType
-    sign: int
 
     def infer(self, *operands: Spec) -> tuple[Spec, ...]:
-        return (Spec((), self.dtype),)
+        return (Spec(self.shape, self.dtype),)
+
+    @cached_property
+    def T(self) -> Self:  # noqa: N802
+        return self
+
+
+class KeepModerate(ExtremeOp):
+    """t where x is moderate, 0, infinite or NaN; 0 elsewhere: operands t, x."""
+
+    name = "keep_moderate"
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        (x,) = operands
-        finite = np.abs(x)[np.isfinite(x)]
-        largest = float(finite.max()) if finite.size else 0.0
-        exponent = math.frexp(largest)[1] if largest else 0
-        if abs(exponent) < MODERATE:  # neither a product nor a quotient leaves the range
-            exponent = 0
-        return (np.asarray(np.ldexp(1.0, self.sign * max(-1022, min(exponent, 1022)))).astype(self.dtype),)
+        t, x = operands
+        return (np.where(is_extreme(x), 0.0, t),)
 
-    def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
-        return self, (tuple(slice(0, n) for n in self.shape),)
 
-    def linearize(self, bind: Bind, wanted: Sequence[bool], *operands: Value) -> tuple[tuple[Value, ...], Derivatives]:
-        return bind(self, *operands), (None,)
+class DivideByExtreme(ExtremeOp):
+    """t/x where x is extreme, 0 elsewhere: operands t, x."""
+
+    name = "divide_by_extreme"
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        t, x = operands
+        with np.errstate(all="ignore"):
+            return (np.divide(t, x, out=np.zeros(np.shape(x)), where=is_extreme(x)),)
+
+    def by_residual(self, bind: Bind, i: int, *operands: Value) -> LinearOperator | None:
+        """dx ↦ −(t/x)·(dx/x)"""
+        (quotient,) = bind(self, *operands)
+        product = Applied(bind, Multiply(self.shape, self.dtype), quotient)
+        return Applied(bind, Scale(self.shape, self.dtype, -1.0)) @ product @ Applied(bind, self, operands[1])
+
+
+def is_extreme(x: Array) -> NDArray[np.bool_]:
+    size = np.abs(x)
+    return ((size > 0) & (size < 1 / MODERATE)) | ((size > MODERATE) & (size < np.inf))
 
 
 def over_norm(y: Array, x: Array, op: PowerSum | PowerSpread) -> Array:
@@ -169,8 +194,10 @@ def over_norm(y: Array, x: Array, op: PowerSum | PowerSpread) -> Array:
         return y
     norm = core.lp_pool(x, op.geometry, op.p, result=DOUBLE)
     with np.errstate(all="ignore"):
-        out: Array = np.where(norm == 0, 0.0, y / np.where(norm == 0, 1.0, norm) ** op.r)
-    return out
+        by = np.where(norm == 0, 1.0, norm)
+        for _ in range(op.r):  # its power may overflow
+            y = y / by
+        return np.where(norm == 0, 0.0, y)
 
 
 def between(
@@ -179,4 +206,4 @@ def between(
     """The sum of operators in double precision, from arrays of one dtype to arrays of another."""
     if not parts:
         return None
-    return cast_between(bind, parts[0] if len(parts) == 1 else parts[0] + parts[1], before, after)
+    return cast_between(bind, functools.reduce(operator.add, parts), before, after)
