@@ -13,15 +13,15 @@ constexpr int kVectorBytes = 16;
 #include "simd/vector.inl"
 
 #define CENOTE_ONCE __attribute__((noinline))
-#define CENOTE_COLD __attribute__((noinline, cold))  // made small rather than fast
+#define CENOTE_COLD __attribute__((noinline, cold))  // optimised for size
 
 #include "simd/convert.inl"
 
-// ------------------------------------------------------------------------------------------------ single numbers
+// ------------------------------------------------------------------------------------------------------- scalars
 
-constexpr double kToInteger = 0x1.8p52;  // plus this, minus this: rounded to an integer, ties to even
+constexpr double kToInteger = 0x1.8p52;  // adding and subtracting this rounds to an integer, ties to even
 
-// To 64 bits, clipped; NaN is 0.
+// To 64 bits, clipped; NaN to 0.
 template <class I>
 inline I nearest(double v) {
     constexpr double beyond = Limits<I>::low < 0 ? 0x1p63 : 0x1p64;
@@ -30,7 +30,7 @@ inline I nearest(double v) {
     return static_cast<I>(v < 0x1p52 && v > -0x1p52 ? (v + kToInteger) - kToInteger : v);
 }
 
-// Rounded to odd: rounding it once more, to fewer digits, is as good as rounding `v`.
+// Rounded to odd: rounding it again, to fewer bits, gives the same as rounding `v`.
 inline float odd_float(double v) {
     const float near = static_cast<float>(v);
     const double back = static_cast<double>(near);
@@ -59,7 +59,7 @@ inline void put(char* out, int64_t i, R value) {
     store(reinterpret_cast<R*>(out) + i, value);
 }
 
-// f(R{}) for the type R of a dtype.
+// f(R{}) for the C++ type R of a dtype.
 template <class F>
 inline void for_dtype(DType t, F f) {
     switch (t) {
@@ -75,15 +75,15 @@ inline void for_dtype(DType t, F f) {
         case DType::bf16: return f(BFloat16{});
         case DType::f32: return f(float{});
         case DType::f64: return f(double{});
-        default: return;  // bool and complex numbers are nobody's result here
+        default: return;  // bool and complex results are never converted
     }
 }
 
 // ---------------------------------------------------------------------------------------------------------- rows
 
-constexpr int64_t kSome = 256;  // of a row that are converted at a time
+constexpr int64_t kChunk = 256;  // elements of a row that are converted at a time
 
-// Up to kSome doubles as integers of fewer than 64 bits, clipped, NaN as 0: in the low bits of words.
+// Up to kChunk doubles to integers of fewer than 64 bits, clipped, NaN to 0: in the low bits of `words`.
 CENOTE_ONCE void nearest_words(uint64_t* words, const double* row, int64_t n, double low, double high) {
     for_lanes<double>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
@@ -98,9 +98,9 @@ CENOTE_ONCE void nearest_words(uint64_t* words, const double* row, int64_t n, do
 CENOTE_ONCE void convert_doubles(DType to, char* out, const double* row, int64_t n) {
     for_dtype(to, [&]<class R>(R) {
         if constexpr (!is_floating<R> && sizeof(R) < 8) {
-            uint64_t words[kSome];
-            for (int64_t from = 0; from < n; from += kSome) {
-                const int64_t count = min(kSome, n - from);
+            uint64_t words[kChunk];
+            for (int64_t from = 0; from < n; from += kChunk) {
+                const int64_t count = min(kChunk, n - from);
                 nearest_words(words, row + from, count, Limits<R>::low, Limits<R>::high);
                 for (int64_t i = 0; i < count; ++i) put(out, from + i, static_cast<R>(words[i]));
             }
@@ -115,13 +115,13 @@ CENOTE_ONCE void convert_doubles(DType to, char* out, const double* row, int64_t
     });
 }
 
-// Some at a time as doubles, which they are exactly.
+// By way of doubles, which is exact.
 void convert_floats(DType to, char* out, const float* row, int64_t n) {
-    double held[kSome];
-    for (int64_t from = 0; from < n; from += kSome) {
-        const int64_t count = min(kSome, n - from);
-        for (int64_t i = 0; i < count; ++i) held[i] = static_cast<double>(row[from + i]);
-        convert_doubles(to, out + from * size_of(to), held, count);
+    double doubles[kChunk];
+    for (int64_t from = 0; from < n; from += kChunk) {
+        const int64_t count = min(kChunk, n - from);
+        for (int64_t i = 0; i < count; ++i) doubles[i] = static_cast<double>(row[from + i]);
+        convert_doubles(to, out + from * size_of(to), doubles, count);
     }
 }
 
@@ -131,13 +131,13 @@ void convert_integers(DType to, char* out, const I* row, int64_t n) {
         for (int64_t i = 0; i < n; ++i) {
             const I v = row[i];
             if constexpr (__is_same(R, Half)) {
-                put(out, i, to_half(static_cast<float>(v)));  // where a float is not exact, it is infinite in both
+                put(out, i, to_half(static_cast<float>(v)));  // integers that a float cannot represent overflow in both
             } else if constexpr (__is_same(R, BFloat16)) {
-                // Digits beyond the 40th as one: a float then is rounded to odd.
+                // Bits below the upper 40 are collapsed into a sticky bit, so that the float is rounded to odd.
                 const bool large = v > (I{1} << 48) || (Limits<I>::low < 0 && v < -(I{1} << 48));
-                const I held =
+                const I sticky =
                     large ? static_cast<I>((v & ~I{0xffffff}) | ((v & I{0xffffff}) ? I{0x800000} : I{0})) : v;
-                put(out, i, to_bfloat16(odd_float(static_cast<double>(held))));
+                put(out, i, to_bfloat16(odd_float(static_cast<double>(sticky))));
             } else if constexpr (is_floating<R>) {
                 put(out, i, static_cast<R>(v));
             } else {
@@ -150,8 +150,8 @@ void convert_integers(DType to, char* out, const I* row, int64_t n) {
     });
 }
 
-// sum / by, rounded once; NaN, or 0 as an integer, for no element that counts.
-CENOTE_COLD void write_exactly(DType to, char* out, int64_t i, Wide sum, double by) {
+// sum / by, rounded once; NaN, or 0 for integers, if nothing is counted.
+CENOTE_COLD void write_exact(DType to, char* out, int64_t i, Wide sum, double by) {
     for_dtype(to, [&]<class R>(R) {
         if constexpr (is_floating<R>) {
             put(out, i, from_odd<R>(by == 0 ? Limits<double>::nan : odd_quotient(sum, WholeDivisor(by))));
@@ -163,22 +163,22 @@ CENOTE_COLD void write_exactly(DType to, char* out, int64_t i, Wide sum, double 
     });
 }
 
-// Where a quotient, rounded to a double, is not enough to know how it is rounded to another dtype: at ties, at which it
-// may not be one in truth; where its last digit is worth more than a half; and, to be safe, at subnormal results.
-struct Doubts {
-    uint64_t digits = 0, tie = 0;  // those that are dropped
-    double normal = 0;             // the least normal number
+// When the quotient rounded to double does not determine how it is rounded to another dtype: if it looks like a tie,
+// which the exact quotient may not be; if an ulp of it is more than 1/2; and, to be safe, for subnormal results.
+struct AmbiguousRounding {
+    uint64_t digits = 0, tie = 0;  // the mantissa bits that are dropped, and their value at a tie
+    double normal = 0;             // the smallest normal number
     bool halves = false;
     double large = __builtin_inf();
 
-    Doubts(DType to, bool whole) {
+    AmbiguousRounding(DType to, bool whole) {
         const int dropped = to == DType::f32 ? 29 : to == DType::f16 ? 42 : to == DType::bf16 ? 45 : 0;
         if (dropped) {
             digits = (uint64_t{1} << dropped) - 1;
             tie = uint64_t{1} << (dropped - 1);
             normal = to == DType::f16 ? 0x1p-14 : 0x1p-126;
         } else {
-            // By a whole number it is a tie only if it is one: others are 1 / (2 by) or more away from it.
+            // The quotient by an integer looks like a tie only if it is one: others are at least 1 / (2 by) away.
             halves = !whole;
             if (size_of(to) == 8) large = 0x1p51;
         }
@@ -192,7 +192,7 @@ struct Doubts {
     }
     bool any(const double* q, int64_t n) const {
         int64_t found = 0;
-        if (tie) {  // as above, in a form that becomes vectors
+        if (tie) {  // as above, in a form that GCC vectorises
             const auto low = static_cast<uint32_t>(digits), half = static_cast<uint32_t>(tie);
             for (int64_t i = 0; i < n; ++i) {
                 const double size = __builtin_fabs(q[i]);
@@ -221,10 +221,10 @@ void convert_row(DType to, char* out, const uint64_t* row, int64_t n, bool is_un
 }
 
 void write_quotients(DType to, char* out, const double* sums, const double* along, double by, int64_t n) {
-    const Doubts doubtful(to, along || is_whole(by));
-    double quotients[kSome];
-    for (int64_t from = 0; from < n; from += kSome, sums += kSome, out += kSome * size_of(to)) {
-        const int64_t count = min(kSome, n - from);
+    const AmbiguousRounding ambiguous(to, along || is_whole(by));
+    double quotients[kChunk];
+    for (int64_t from = 0; from < n; from += kChunk, sums += kChunk, out += kChunk * size_of(to)) {
+        const int64_t count = min(kChunk, n - from);
         const double* each = along ? along + from : nullptr;
         for_lanes<double>(count, [&](auto lane, int64_t i) {
             using V = typename decltype(lane)::V;
@@ -232,11 +232,11 @@ void write_quotients(DType to, char* out, const double* sums, const double* alon
             store(quotients + i, quiet<double>(V(load<V>(sums + i) / divisor)));
         });
         convert_doubles(to, out, quotients, count);
-        if (doubtful.none()) continue;
-        if (!doubtful.any(quotients, count)) continue;
+        if (ambiguous.none()) continue;
+        if (!ambiguous.any(quotients, count)) continue;
         for (int64_t i = 0; i < count; ++i)
-            if (doubtful(quotients[i]))
-                write_exactly(to, out, i, static_cast<int64_t>(sums[i]), each ? by * each[i] : by);
+            if (ambiguous(quotients[i]))
+                write_exact(to, out, i, static_cast<int64_t>(sums[i]), each ? by * each[i] : by);
     }
 }
 
@@ -244,22 +244,7 @@ void write_quotients(DType to, char* out, const double* sums, const double* alon
 
 namespace {
 
-// f(position of the axes) for every one.
-template <class F>
-void for_positions(int rank, const int64_t* extent, F f) {
-    int64_t at[kMaxDims] = {};
-    for (int q = 0; q < rank; ++q)
-        if (extent[q] == 0) return;
-    for (;;) {
-        f(static_cast<const int64_t*>(at));
-        int q = rank - 1;
-        for (; q >= 0; --q) {
-            if (++at[q] < extent[q]) break;
-            at[q] = 0;
-        }
-        if (q < 0) return;
-    }
-}
+#include "pool/tile_rows.inl"
 
 template <class S>
 Wide element(const char* from, bool swap) {
@@ -286,7 +271,7 @@ Wide* take_wide(Arena* arena, int64_t n) {
     return static_cast<Wide*>(arena_take(arena, max(n, 1) * static_cast<int64_t>(sizeof(Wide))));
 }
 
-// The windows of axis q, `before` elements of the axes before it and runs of `run` behind it.
+// Sums over the windows of axis q; `before` is the size of the axes before it, `run` of those after it.
 Wide* add_up(const Axis& a, const PoolTile& b, int q, const Wide* in, int64_t before, int64_t run, Arena* arena) {
     const int64_t count = b.count[q], elements = b.elements[q];
     Wide *out = take_wide(arena, before * count * run), *to = out;
@@ -304,17 +289,13 @@ Wide* add_up(const Axis& a, const PoolTile& b, int q, const Wide* in, int64_t be
     return out;
 }
 
-}  // namespace
-
-namespace {
-
-// Totals of integers, whatever they add up to, and their exact averages.
+// The totals of integers in 128 bits, and their exact averages.
 void wide_average(const PoolSchedule& job, int64_t task, Arena* arena) {
     const PoolTile b = locate(job, task);
     int64_t size = b.lanes;
     for (int q = 0; q < job.rank; ++q) size *= b.elements[q];
     Wide *elements = take_wide(arena, size), *to = elements;
-    for_positions(job.rank, b.elements, [&](const int64_t* at) {
+    for_rows(job.rank, b.elements, [&](const int64_t* at) {
         const char* from = b.x;
         for (int q = 0; q < job.rank; ++q) from += (b.c0[q] + at[q]) * job.x_stride[q];
         for (int64_t e = 0; e < b.lanes; ++e) *to++ = element(job.in, from + e * job.lane_stride, job.swap);
@@ -327,7 +308,7 @@ void wide_average(const PoolSchedule& job, int64_t task, Arena* arena) {
         totals = add_up(job.axis[q], b, q, totals, before, run, arena);
         before *= b.count[q];
     }
-    for_positions(job.rank, b.count, [&](const int64_t* at) {
+    for_rows(job.rank, b.count, [&](const int64_t* at) {
         double by = 1;
         int64_t y = b.y;
         for (int q = 0; q < job.rank; ++q) {
@@ -337,7 +318,7 @@ void wide_average(const PoolSchedule& job, int64_t task, Arena* arena) {
             y += at[q] * job.y_stride[q];
         }
         if (job.by_divisor) by = job.divisor;
-        for (int64_t e = 0; e < b.lanes; ++e) write_exactly(job.out, job.y, y + e, totals[e], by);
+        for (int64_t e = 0; e < b.lanes; ++e) write_exact(job.out, job.y, y + e, totals[e], by);
         totals += b.lanes;
     });
 }

@@ -12,10 +12,10 @@ namespace cenote {
 
 namespace {
 
-struct Gathering {
+struct GatherContext {
     const PoolSchedule& job;
-    std::vector<int64_t> along;     // bytes from a row's first element to the first one of each window in it
-    std::vector<int64_t> distance;  // bytes from a window's first element to each of its elements; small windows only
+    std::vector<int64_t> along;     // byte offset of each window of a row
+    std::vector<int64_t> distance;  // byte offset of each tap in its window; only for small windows
 };
 
 int64_t decode(const PoolSchedule& job, int64_t offset) {
@@ -25,10 +25,10 @@ int64_t decode(const PoolSchedule& job, int64_t offset) {
     return bytes;
 }
 
-// A row of windows: those along the innermost axis, or the lanes of one.
+// A row of windows: along the innermost axis, or the lanes of one window.
 template <class T, class O>
 void gather_row(const void* context, int64_t task, Arena*) {
-    const Gathering& g = *static_cast<const Gathering*>(context);
+    const GatherContext& g = *static_cast<const GatherContext*>(context);
     const PoolSchedule& job = g.job;
     const char* x = job.x;
     int64_t y = 0;
@@ -66,8 +66,8 @@ Body gatherer(ArgmaxFormat argmax_format) {
     }
 }
 
-// Whether the elements of all pooled axes and lanes are one piece of memory.
-bool in_one_piece(const PoolSchedule& job) {
+// Whether the pooled axes and the lanes are contiguous in memory.
+bool is_contiguous(const PoolSchedule& job) {
     int64_t size = size_of(job.work);
     if (job.lanes > 1) {
         if (job.lane_stride != size) return false;
@@ -86,7 +86,7 @@ void gather(const PoolProblem& problem) {
     PoolSchedule job;
     int64_t batch;
     if (!make_schedule(problem, job, batch)) return;
-    Gathering g{job, {}, {}};
+    GatherContext g{job, {}, {}};
     const int last = job.rank - 1;
     const bool lanes = job.lanes > 1;
     g.along.resize(static_cast<size_t>(lanes ? job.lanes : job.axis[last].o));
@@ -106,20 +106,20 @@ void gather(const PoolProblem& problem) {
 
 namespace {
 
-// The job of a backward pass and its tasks; false: no window.
+// The schedule of a backward pass with its tasks; false if there are no windows.
 bool make_backward_schedule(const PoolProblem& problem, int64_t bytes, PoolSchedule& job, int& threads) {
     int64_t batch;
     if (!make_schedule(problem, job, batch)) return false;
     job.scatters = true;
     job.streaming = pays_to_stream(0, bytes);
-    job.direct = in_one_piece(job);
+    job.direct = is_contiguous(job);
     const Axis& outermost = job.axis[0];
     threads = threads_for(bytes / size_of(job.work));
-    // Few planes are cut into slabs of rows. A row of windows is not cut itself, nor are listed windows.
-    const bool cuts = (job.rank > 1 || job.lanes > 1) && !outermost.starts;
-    const int64_t wanted = cuts ? max(1, ceil_div(4 * threads, batch)) : 1;
+    // Few planes are divided into slabs of rows. Rows of windows are not divided, nor are listed windows.
+    const bool divides = (job.rank > 1 || job.lanes > 1) && !outermost.starts;
+    const int64_t wanted = divides ? max(1, ceil_div(4 * threads, batch)) : 1;
     job.tile[0] = max(1, threads == 1 ? outermost.n : max(ceil_div(outermost.n, wanted), 2 * outermost.k));
-    if (!cuts) job.tile[0] = max(1, outermost.n);
+    if (!divides) job.tile[0] = max(1, outermost.n);
     job.tiles[0] = max(1, ceil_div(outermost.n, job.tile[0]));
     job.tasks = batch * job.tiles[0];
     return true;
@@ -128,21 +128,13 @@ bool make_backward_schedule(const PoolProblem& problem, int64_t bytes, PoolSched
 }  // namespace
 
 void scatter(const PoolProblem& problem, int64_t bytes) {
-    std::pair<PoolSchedule, TaskFn> planned;
-    PoolSchedule& job = planned.first;
+    PoolSchedule job;
     int threads = 1;
     char* x = const_cast<char*>(problem.x);
     const bool windows = make_backward_schedule(problem, bytes, job, threads);
     if (!windows || !job.direct) std::memset(x, 0, static_cast<size_t>(bytes));
     if (!windows) return;
-    planned.second = choose_backward(job).kernel;
-    parallel_for(
-        job.tasks, threads,
-        [](const void* context, int64_t task, Arena* arena) {
-            const auto& [job, kernel] = *static_cast<const std::pair<PoolSchedule, TaskFn>*>(context);
-            kernel(job, task, arena);
-        },
-        &planned);
+    run_tasks(job, choose_backward(job).kernel, threads);
 }
 
 const char* scatter_algorithm(const PoolProblem& problem, int64_t bytes) {
@@ -153,7 +145,7 @@ const char* scatter_algorithm(const PoolProblem& problem, int64_t bytes) {
 
 namespace {
 
-constexpr int64_t kPutAtOnce = int64_t{1} << 20;
+constexpr int64_t kPutChunk = int64_t{1} << 20;
 
 struct Put {
     char* out;
@@ -162,7 +154,7 @@ struct Put {
     int64_t per_plane, plane_size;
 };
 
-// Each index is looked at once, where it is used: another thread may be writing to them.
+// Each index is read once, where it is checked and used: another thread may be writing to the array.
 template <int64_t Width>
 void put_items(char* out, const char* values, const char* index, int64_t n, int64_t elements) {
     for (int64_t i = 0; i < n; ++i) {
@@ -180,10 +172,10 @@ template <int64_t Width>
 void put_plane(const void* context, int64_t plane, Arena*) {
     const Put& p = *static_cast<const Put*>(context);
     char* to = p.out + plane * p.plane_size * Width;
-    for (int64_t done = 0; done < p.per_plane; done += kPutAtOnce) {
+    for (int64_t done = 0; done < p.per_plane; done += kPutChunk) {
         if (done) checkpoint();
         const int64_t from = plane * p.per_plane + done;
-        put_items<Width>(to, p.values + from * Width, p.index + from * 8, min(kPutAtOnce, p.per_plane - done),
+        put_items<Width>(to, p.values + from * Width, p.index + from * 8, min(kPutChunk, p.per_plane - done),
                          p.plane_size);
     }
 }

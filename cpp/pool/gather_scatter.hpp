@@ -1,21 +1,21 @@
-// Values to and from chosen elements: what follows the argmax of windows, forwards and backwards.
+// Gather and scatter by argmax: forward and backward passes of max and min pooling.
 #pragma once
 
 #include "pool/schedule.hpp"
 
 namespace cenote {
 
-// Between an array and the argmax of its windows, which `problem.argmax` holds as offsets. The dtype is float32 or
-// float64 on both sides. Forwards: the argmax' elements of x, into y, 0 for a window without one.
+// `problem.argmax` has the offset of each window's argmax; the dtype is float32 or float64 on both sides. Gather: y is
+// the selected element of x, or 0 for an empty window.
 void gather(const PoolProblem& problem);
 
-// Backwards: x, of so many bytes in one piece, is zeroed and y added to the argmax' elements.
+// Scatter-add: x, contiguous and of `bytes` bytes, is zeroed, and y is added to the selected elements.
 void scatter(const PoolProblem& problem, int64_t bytes);
-// The name of the algorithm that it would take (registry.cpp).
+// The name of the algorithm that scatter() would use (registry.cpp).
 const char* scatter_algorithm(const PoolProblem& problem, int64_t bytes);
 
-// out[plane, index[i]] = value[i] in order, for indices (int64) other than -1; items of `width` bytes. Throws
-// std::invalid_argument for an index that is outside of its plane.
+// out[plane, index[i]] = value[i] in order, skipping indices of -1; items of `width` bytes. Throws
+// std::invalid_argument for any other index outside of its plane.
 void put(void* out, const void* values, const void* index, int64_t planes, int64_t per_plane, int64_t plane_size,
          int64_t width);
 

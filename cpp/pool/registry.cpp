@@ -9,7 +9,7 @@ namespace cenote {
 
 namespace {
 
-// What is computed, as far as kernels go.
+// The classes of reductions that have kernels of their own.
 enum class Kind { max, argmax, sum, norm, backward };
 
 Kind kind_of(const PoolSchedule& job) {
@@ -22,7 +22,7 @@ bool has_lanes(const PoolSchedule& job) { return job.lanes > 1; }
 
 // ------------------------------------------------------------------------------------------------ backward passes
 
-// Each element gathers from the windows that see it.
+// Each element gathers from the windows that contain it.
 bool accepts_backward_gather(const PoolSchedule& job, const PoolKernels&) {
     if (!job.scatters || !job.direct || job.argmax_format != ArgmaxFormat::offset8 || job.rank > 3) return false;
     const Axis& last = job.axis[job.rank - 1];
@@ -39,7 +39,7 @@ bool accepts_backward_gather(const PoolSchedule& job, const PoolKernels&) {
 
 bool accepts_backward_scatter(const PoolSchedule& job, const PoolKernels&) { return job.scatters; }
 
-// Transposes of sums over windows that tile.
+// Transposes of sums over windows that do not overlap.
 bool accepts_backward_avg(const PoolSchedule& job, const PoolKernels&) {
     if (kind_of(job) != Kind::sum || job.prologue != Prologue::none || job.omit || job.swap || job.physical_padding ||
         job.in != job.out)
@@ -58,8 +58,8 @@ bool accepts_backward_avg(const PoolSchedule& job, const PoolKernels&) {
 
 // --------------------------------------------------------------------------------- small windows that overlap
 
-constexpr int64_t kBufferDilation = 8;  // of rows: the buffer stays in the L1 cache
-constexpr int64_t kSumDilation = 32;    // along a row
+constexpr int64_t kBufferDilation = 8;  // across rows: the buffer stays in the L1 cache
+constexpr int64_t kSumDilation = 32;    // along rows
 
 bool accepts_line_buffer_norm(const PoolSchedule& job, const PoolKernels& level) {
     const int last = job.rank - 1;
@@ -75,12 +75,12 @@ bool accepts_line_buffer_norm(const PoolSchedule& job, const PoolKernels& level)
     if (job.axis[last].d > kNormBufferReach / 2 || !overlap ||
         (last && (job.axis[0].k - 1) * job.axis[0].d >= kNormBufferRows))
         return false;
-    // Results two elements apart along a row would have to be picked out, and short rows reduced one by one.
+    // A stride of 2 along rows would need a deinterleave, and rows shorter than a vector would be reduced one by one.
     if (has_lanes(job)) return job.lane_tile * size_of(job.out) >= 64;
     return job.axis[last].s == 1 && job.axis[last].o * size_of(job.out) >= level.norm_vector_bytes;
 }
 
-// Rows of contiguous elements, as many in y as in x, none of them cut into ranges of lanes.
+// Whether rows are contiguous in x and in y and are not divided into ranges of lanes.
 bool has_contiguous_rows(const PoolSchedule& job) {
     const int last = job.rank - 1;
     const int64_t unit = job.lanes, width = size_of(job.in);
@@ -98,7 +98,7 @@ bool accepts_line_buffer_sum(const PoolSchedule& job, const PoolKernels& level) 
         if (axis.starts || axis.k > kBufferTaps || job.pass[q] != q) return false;
         overlap |= axis.k > axis.s;
     }
-    // Results two elements apart along a row would have to be picked out.
+    // A stride of 2 along rows would need a deinterleave.
     return overlap && a.s == 1 && a.d <= kSumDilation && a.o * job.lanes * size_of(job.work) >= level.vector_bytes;
 }
 
@@ -107,18 +107,18 @@ bool accepts_line_buffer_max(const PoolSchedule& job, const PoolKernels& level) 
     const int last = job.rank - 1;
     const Axis &a = job.axis[last], &up = job.axis[0];
     const int64_t unit = job.lanes, width = size_of(job.in);
-    // The last tile of a row, too, has a vector of results. Others are tiny, or a remnant of gigabytes.
+    // Even the last tile of a row has a full vector of results. Rows where it has not are tiny, or gigabytes long.
     const int64_t fewest = a.o - (job.tiles[last] - 1) * job.tile[last];
     if (a.starts || a.s > 1 || a.k < 2 || a.k > kBufferTaps || fewest * unit * width < level.vector_bytes) return false;
     if (last && (up.starts || up.s > 1 || up.k > kBufferTaps || up.d > kBufferDilation)) return false;
     if (job.argmax) {
-        int64_t elements = 1;  // indices must have room in lanes as wide as the values
+        int64_t elements = 1;  // indices must fit into lanes as wide as the values
         for (int q = 0; q < job.rank; ++q) elements *= job.axis[q].n + job.axis[q].k * job.axis[q].d;
         const bool flat = job.argmax_format == ArgmaxFormat::index;
         if (!(flat ? width == 8 || elements <= INT32_MAX : job.argmax_format == ArgmaxFormat::offset8 && up.d == 1))
             return false;
     }
-    // Of floats that tie the first one stays: the order of the axes must be that of the window.
+    // Of equal floats the first wins, so the passes must run in the order of the window.
     return is_integer(job.in) || job.pass[0] == last;
 }
 
@@ -146,16 +146,16 @@ bool accepts_direct(const PoolSchedule& job, const PoolKernels& level) {
     for (int q = 0; q < job.rank; ++q) {
         const Axis& a = job.axis[q];
         if (job.physical_padding && job.real_n[q] != a.n) return false;
-        // Axes in another order than in the window are another order of elements.
+        // Another order of the axes is another order of the elements.
         if (a.starts || job.pass[summed ? q : last - q] != q) return false;
-        // Where windows share most of their elements, two passes combine fewer (max 3×3 s1 over 64 lanes: 100 µs, and
-        // 180 so). Two planes are the other way round: indices, 15 ms against 10.
+        // Where windows overlap much, two passes combine fewer elements (max 3×3 s1 over 64 lanes: 100 µs vs. 180 µs
+        // here). With two planes it is the reverse (indices: 15 ms vs. 10 ms here).
         if (!two_planes && a.k > a.s + 1) return false;
         if (!lanes && q == last) {
             if (a.s > 2 || (!two_planes && a.s == 1) || a.k < 2 || a.k > 3) return false;
             const bool dilates = job.in == DType::f32 && !job.omit && !two_planes && job.prologue == Prologue::none;
             if (a.s == 2 && a.d > 1 && !dilates) return false;
-            // Short rows would be reduced window by window.
+            // Rows shorter than a vector would be reduced window by window.
             const int64_t least_row = job.argmax && a.s == 2 && job.work == DType::f32 ? 16 : vector_bytes;
             if (a.o * size_of(job.work) < least_row + size_of(job.work)) return false;
             continue;
@@ -168,13 +168,13 @@ bool accepts_direct(const PoolSchedule& job, const PoolKernels& level) {
     if (lanes && (job.lane_tile * size_of(job.work) < 64 || elements == 1)) return false;
     if (kind != Kind::norm) return true;
     if (job.in != DType::f32 || job.out != DType::f32 || !fp32_suffices(job)) return false;
-    // An exponential for each window that sees an element would be too many.
+    // Overlapping windows would compute the exponential of an element more than once.
     for (int q = 0; q < job.rank && job.prologue == Prologue::exponential; ++q)
         if (job.axis[q].k > job.axis[q].s || job.axis[q].d > 1) return false;
     return true;
 }
 
-// Averages of small integers over windows that tile, in the dtype of the integers or in float32.
+// Averages of 8-bit and 16-bit integers over windows that do not overlap, to the same dtype or to float32.
 bool accepts_direct_uint(const PoolSchedule& job, const PoolKernels& level) {
     if (job.convert != Conversion::exact || job.by_divisor || job.swap) return false;
     const int last = job.rank - 1;
@@ -184,14 +184,14 @@ bool accepts_direct_uint(const PoolSchedule& job, const PoolKernels& level) {
     for (int q = 0; q < job.rank; ++q) {
         const Axis& a = job.axis[q];
         if (a.starts || a.k > a.s) return false;
-        // Signed numbers are averaged as unsigned ones, which are 0 elsewhere.
+        // Signed integers are averaged as unsigned ones with an offset, for which padding is not 0.
         if (is_signed && job.include_pad && (a.low > 0 || a.high > 0)) return false;
         elements *= a.k;
         if (elements > kUintElements / size) return false;
     }
     const Axis& a = job.axis[last];
     const int64_t off_the_row = elements / a.k;
-    if (lanes > 1 && job.lane_tile * size >= level.vector_bytes)  // each window has a row of them
+    if (lanes > 1 && job.lane_tile * size >= level.vector_bytes)  // each window has at least a vector of lanes
         return job.lane_stride == size && elements > 1 && elements <= kDirectTaps;
     if (a.d > 1 || a.k != a.s || (a.k & (a.k - 1)) || a.k > 8 || off_the_row > kDirectTaps) return false;
     if (a.o * lanes * size < level.vector_bytes || job.x_stride[last] != lanes * size) return false;
@@ -208,16 +208,16 @@ bool accepts_separable(const PoolSchedule& job, const PoolKernels&) { return !jo
 
 // ------------------------------------------------------------------------------------------------------ the list
 
-// Kernels by what is computed: max, argmax, sum, norm, backward.
+// The kernels of an algorithm by Kind: max, argmax, sum, norm, backward.
 using Kernels = FindKernel PoolKernels::*;
 
 struct Algorithm {
     const char* name;
-    bool (*accepts)(const PoolSchedule&,
-                    const PoolKernels&);  // geometry; whether there is a kernel for the dtype comes after
+    // Decides by geometry and options; whether the level has a kernel for the dtypes is checked afterwards.
+    bool (*accepts)(const PoolSchedule&, const PoolKernels&);
     Kernels kernels[5];
-    bool small;             // goes from plane to plane as quickly as many planes at a time would go
-    bool converts = false;  // writes results of any dtype (Conversion)
+    bool small;             // has so little overhead per plane that joining planes would gain nothing
+    bool converts = false;  // can write results of another dtype (Conversion)
 };
 
 constexpr Kernels kNone = nullptr;

@@ -13,9 +13,9 @@ namespace cenote {
 
 namespace {
 
-// A maximum does not mind taps that never fall on a real element: without them, offsets stay small however large
-// the padding is. A sum keeps them, because their number shapes its tree.
-void drop_dead_taps(Axis& a) {
+// Removes taps that fall on padding in every window. A maximum does not depend on them, and without them offsets stay
+// small however large the padding is. A sum keeps them, because their number determines its summation tree.
+void drop_padding_taps(Axis& a) {
     if (a.starts || a.o == 0 || a.n == 0) return;
     const int64_t begin = max(0, ceil_div(a.low - (a.o - 1) * a.s, a.d));
     const int64_t end = min(a.k, floor_div(a.n - 1 + a.low, a.d) + 1);
@@ -24,7 +24,7 @@ void drop_dead_taps(Axis& a) {
     a.low -= begin * a.d;
 }
 
-// Offsets in the window travel in lanes as wide as the values: small types with large windows are widened.
+// Argmax offsets are kept in lanes as wide as the values: small types with large windows are widened.
 DType wide_enough(DType work, int64_t elements) {
     const int64_t width = size_of(work);
     if (width == 8 || elements <= int64_t{1} << (8 * width - (width == 4))) return work;
@@ -38,9 +38,9 @@ DType wide_enough(DType work, int64_t elements) {
     }
 }
 
-// Max and min of integers are those of ordered keys, of which few types are enough (Operation::key): vectors of 8 bits
-// are unsigned, those of 64 bits signed, which is what AVX2 has instructions for. Argmax offsets travel in lanes as
-// wide as the values, so that there narrow integers are widened.
+// Max and min of integers compare ordered keys (Operation::key), for which few types suffice: unsigned for 8 bits and
+// signed for 64 bits, which AVX2 has instructions for. For an argmax, narrow integers are widened, because its offsets
+// are kept in lanes as wide as the values.
 void use_ordered_keys(PoolSchedule& job) {
     const int64_t width = size_of(job.work);
     DType canonical = job.work;
@@ -60,7 +60,7 @@ void use_ordered_keys(PoolSchedule& job) {
     if (same_width) job.in = job.out = canonical;
 }
 
-// Sums of small integers fit a small type, exactly, and a vector of it holds more of them.
+// Sums of small integers fit into a narrower type exactly, of which a vector holds more.
 DType narrow_enough(DType in, DType work, int64_t elements) {
     if (work != DType::i64 && work != DType::f64) return work;
     switch (in) {
@@ -73,15 +73,10 @@ DType narrow_enough(DType in, DType work, int64_t elements) {
     }
 }
 
-// With physical padding the padded array is the array.
+// With physical padding the padded array takes the place of the array.
 void make_padding_real(Axis& a) {
     a.n += a.low + a.high;
     a.low = a.high = 0;
-}
-
-void run_task(const void* context, int64_t task, Arena* arena) {
-    const auto& [job, kernel] = *static_cast<const std::pair<PoolSchedule, TaskFn>*>(context);
-    kernel(job, task, arena);
 }
 
 }  // namespace
@@ -104,7 +99,7 @@ bool make_schedule(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
     job.strips = false;
     job.key = 0;
 
-    // Which window axis lies on each array axis, and the results' strides: dense, in the order given.
+    // The window axis of each array axis, and the strides of the result, which is dense in the given order.
     int window_axis[kMaxDims];
     for (int i = 0; i < r.ndim; ++i) window_axis[i] = -1;
     for (int w = 0; w < r.rank; ++w) window_axis[r.position[w]] = w;
@@ -119,7 +114,7 @@ bool make_schedule(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
     for (int i = 0; i < r.ndim; ++i) elements *= r.shape[i];
     job.streaming = pays_to_stream(elements * size_of(job.in), size * size_of(job.out));
 
-    // Trailing axes that are not pooled become lanes, as far as x has them in one piece.
+    // Trailing axes that are not pooled become lanes, as far as they are contiguous with each other in x.
     int dims = r.ndim;
     job.lanes = 1;
     job.lane_stride = 0;
@@ -135,7 +130,7 @@ bool make_schedule(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
         --dims;
     }
 
-    int position_of[kMaxDims];  // window axis → place in memory order
+    int position_of[kMaxDims];  // window axis → position in memory order
     job.rank = job.outer = 0;
     batch = 1;
     for (int i = 0; i < dims; ++i) {
@@ -163,15 +158,15 @@ bool make_schedule(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
         job.pad_low[job.rank] = r.physical_padding ? a.low : 0;
         job.real_n[job.rank] = a.n;
         if (r.physical_padding) make_padding_real(a);
-        if (r.reduce != Reduce::sum) drop_dead_taps(a);
+        if (r.reduce != Reduce::sum) drop_padding_taps(a);
         job.axis[job.rank] = a;
         job.x_stride[job.rank] = r.stride[dim];
         job.y_stride[job.rank] = y_stride[dim];
         position_of[w] = job.rank++;
     }
 
-    // A sum goes over the first window axis first, a maximum over the last one first: that finds the first of
-    // equal elements in row-major order.
+    // A sum reduces the first window axis first, a maximum the last one: that finds the first of equal elements in
+    // row-major order.
     int64_t weight = 1, plane = 1;
     for (int w = r.rank - 1; w >= 0; --w) {
         const int q = position_of[w];
@@ -187,7 +182,7 @@ bool make_schedule(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
     if (job.reduce != Reduce::sum && is_integer(job.in) && job.prologue == Prologue::none) use_ordered_keys(job);
     if (job.reduce == Reduce::sum && job.prologue == Prologue::none) job.work = narrow_enough(job.in, job.work, weight);
 
-    // Halves have the order of whole numbers. Where a winner is asked for, there are lanes for its number in float.
+    // float16 and bfloat16 compare as ordered int16 keys; an argmax uses float32, whose lanes have room for its offset.
     const bool half = job.in == DType::f16 || job.in == DType::bf16;
     if (half && job.out == job.in && job.reduce != Reduce::sum && job.prologue == Prologue::none && !job.argmax)
         job.work = DType::i16;
@@ -203,7 +198,7 @@ bool make_schedule(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
 
 namespace {
 
-// The elements that all windows together see, at least one per window.
+// The number of elements that all windows together cover, at least one per window.
 int64_t work_of(const PoolSchedule& job, int64_t batch) {
     int64_t elements = batch * job.lanes;
     for (int q = 0; q < job.rank; ++q) {
@@ -213,16 +208,12 @@ int64_t work_of(const PoolSchedule& job, int64_t batch) {
     return elements;
 }
 
-}  // namespace
-
-namespace {
-
-// Few large windows cannot be shared out as windows. One axis is then pooled first, by all threads, and the others
-// after it, which is the order of the passes of a tile: the results are the same.
+// A few large windows cannot keep all threads busy. One axis is then pooled first by all threads, and the others after
+// it, in the order of a tile's passes, so that the result is the same.
 bool has_two_steps(const PoolProblem& r) {
     if (r.rank < 2 || r.argmax || r.omit || r.physical_padding || r.prologue != Prologue::none) return false;
     int64_t elements = 1;
-    for (int w = 0; w < r.rank; ++w) {  // with counts that differ an average needs to know all axes
+    for (int w = 0; w < r.rank; ++w) {  // clipped windows have different divisors, which need all axes
         const Axis& a = r.axis[w];
         if (a.starts || a.low > 0 || (a.o - 1) * a.s + (a.k - 1) * a.d >= a.n) return false;
         elements *= a.k;
@@ -238,7 +229,7 @@ void run_in_two_steps(const PoolProblem& r) {
     one.rank = 1;
     one.axis[0] = r.axis[first];
     one.position[0] = r.position[first];
-    // Halves have an order of their own: only their sums are of another type.
+    // Max and min of float16 and bfloat16 stay in their dtype, whose keys are ordered; only sums need the work dtype.
     const bool half = r.in == DType::f16 || r.in == DType::bf16;
     one.out = half && r.reduce != Reduce::sum ? r.in : r.work;
     if (r.convert != Conversion::none && is_unsigned(r.in) && one.out == DType::i64) one.out = DType::u64;
@@ -262,25 +253,38 @@ void run_in_two_steps(const PoolProblem& r) {
         rest.stride[r.order[i]] = bytes;
         bytes *= rest.shape[r.order[i]];
     }
-    const std::unique_ptr<char[]> between(new char[static_cast<size_t>(bytes)]);
-    one.y = between.get();
-    rest.x = between.get();
+    const std::unique_ptr<char[]> intermediate(new char[static_cast<size_t>(bytes)]);
+    one.y = intermediate.get();
+    rest.x = intermediate.get();
     run(one);
     run(rest);
 }
 
 }  // namespace
 
+void run_tasks(const PoolSchedule& job, TaskFn kernel, int threads) {
+    struct Context {
+        const PoolSchedule& job;
+        TaskFn kernel;
+    } const context{job, kernel};
+    parallel_for(
+        job.tasks, threads,
+        [](const void* with, int64_t task, Arena* arena) {
+            const Context& c = *static_cast<const Context*>(with);
+            c.kernel(c.job, task, arena);
+        },
+        &context);
+}
+
 void run(const PoolProblem& r) {
-    std::pair<PoolSchedule, TaskFn> planned;
-    PoolSchedule& job = planned.first;
+    PoolSchedule job;
     int64_t batch;
     if (!make_schedule(r, job, batch)) return;
     const int64_t elements = work_of(job, batch);
     const int threads = threads_for(elements);
-    planned.second = choose_algorithm(job, batch, threads, elements).kernel;
+    const TaskFn kernel = choose_algorithm(job, batch, threads, elements).kernel;
     if (job.tasks < threads && has_two_steps(r)) return run_in_two_steps(r);
-    parallel_for(job.tasks, threads, &run_task, &planned);
+    run_tasks(job, kernel, threads);
 }
 
 const char* algorithm_of(const PoolProblem& r) {

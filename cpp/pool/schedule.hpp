@@ -26,6 +26,9 @@ bool make_schedule(const PoolProblem& problem, PoolSchedule& job, int64_t& batch
 // The name of the algorithm that run() would use (registry.cpp).
 const char* algorithm_of(const PoolProblem& problem);
 
+// Runs all tasks of a schedule with its kernel.
+void run_tasks(const PoolSchedule& job, TaskFn kernel, int threads);
+
 // How many threads to use for an amount of work.
 int threads_for(int64_t elements);
 

@@ -9,34 +9,33 @@ namespace cenote {
 
 namespace {
 
-// A tile is worked on while it is in the second-level cache: elements and results of all passes together.
+// The size of a tile: the elements, intermediate and final results of all passes together stay in the L2 cache.
 constexpr int64_t kTileBytes = 192 * 1024;
 Limit<int64_t> tile_bytes{kTileBytes};
-// Tiles are made smaller than that, down to this part of it, when there are too few of them for the threads.
+// With too few tiles for the threads they are made smaller, down to this fraction.
 constexpr int64_t kSmallestPart = 6;
-// Windows that overlap this far are worth larger tiles, which share fewer elements with each other.
+// Large overlapping windows get larger tiles, so that tiles have fewer elements in common.
 constexpr int64_t kLarge = 9, kLargePart = 3;
-// Small ones that are one apart slide: of a tile a few rows are held, however tall it is, and those that it shares with
-// the next one are read again. Over 64 lanes of 8×112×112, two threads: avg 3×3 1.9 ms, and 1.6 in tiles four times as
-// tall, indices of max 4.3 and 3.5. Norms may need the whole tile in double precision: smooth max 2.9, and 2.4 by
-// twice.
+// Small windows of stride 1 use a line buffer, which keeps a few rows of a tile however tall it is, while the rows that
+// two tiles share are read twice. Taller tiles, over 64 lanes of 8×112×112, two threads: avg 3×3 1.9 vs. 1.6 ms in
+// tiles four times as tall, indices of max 4.3 vs. 3.5. Norms may need the whole tile in double precision: smooth
+// max 2.9 vs. 2.4 in tiles twice as tall.
 constexpr int64_t kSlides = 3, kSlidePart = 4, kNormPart = 2;
-// What a strip that is walked down holds of the rows above, and how many times as much as a tile it has of elements.
-// Lanes that it may have, in bytes; strips for each thread, so that none waits for long; how many times as tall as its
-// windows its parts are.
+// Column strips: the size of their ring of rows; how many times as many elements as a tile they have; the largest
+// pixel, in bytes; strips per thread, for balance; how many times as tall as its windows a strip is.
 constexpr int64_t kStripBytes = 320 * 1024, kStripParts = 16, kStripLanes = 64, kStripTasks = 3, kStripTall = 12;
 constexpr int64_t kPage = 8192;
-// Planes up to half of this are taken together: their tile stays in the nearest cache, as one plane would.
+// Planes of up to half this size share a task, whose tile stays in the L1 cache.
 constexpr int64_t kPlanes = 16 * 1024;
-// Below this much work a second thread costs more than it brings.
+// With less work than this, a second thread costs more than it gains.
 Limit<int64_t> grain_elements{32 * 1024};
-// Fewer results may still be in the cache when they are read (max 2×2 of 26 MB to 6 MB: 0.40 ms, and 0.43 with
-// streaming stores), but not those that many elements follow (max 2×2×2 of 67 MB to 8 MB, channels last: 2.1 ms,
-// and 1.9 so).
+// Smaller results may still be in the cache when they are read (max 2×2 of 26 MB to 6 MB: 0.40 ms, 0.43 with streaming
+// stores), unless much more is read than written (max 2×2×2 of 67 MB to 8 MB, channels last: 2.1 ms, 1.9 with streaming
+// stores).
 constexpr int64_t kStreamingBytes = int64_t{16} << 20;
 Limit<int64_t> streaming_bytes{kStreamingBytes};
 
-// How many elements `windows` windows of an axis see.
+// How many elements a run of windows covers.
 int64_t reach(const Axis& a, int64_t windows) {
     if (a.starts) return min(a.n, a.n * windows / max(a.o, 1) + a.k);
     return min(max(a.n, 1), (windows - 1) * a.s + (a.k - 1) * a.d + 1);
@@ -51,26 +50,26 @@ int64_t tile_size(const PoolSchedule& job) {
     return size;
 }
 
-// How much more work a tile becomes per window when axis q is halved: overlapping windows share elements, and
-// neighbouring tiles do not share them with each other.
+// How much halving the tile along axis q increases the work per window: tiles do not share the elements in which their
+// windows overlap.
 double cost_of_halving(const PoolSchedule& job, int q) {
     const Axis& a = job.axis[q];
     const int64_t whole = job.tile[q], half = (whole + 1) / 2;
     const double before = static_cast<double>(reach(a, whole)) / static_cast<double>(whole);
     double cost = static_cast<double>(reach(a, half)) / static_cast<double>(half) / before;
-    // Small windows are joined anew for each result: along the first axis a sum only reads the shared elements again,
-    // and a maximum does half of its work again.
+    // Along the first axis, small windows are combined separately for each result anyway: a sum only reads the shared
+    // elements again, and a maximum repeats half of its work.
     if (q == 0 && a.k < kLarge) cost = 1 + (cost - 1) * (job.reduce == Reduce::sum ? 0.4 : 0.7);
     if (q < job.rank - 1) return cost;
-    // Rows of less than a few vectors run at the speed of their tails, and pieces of rows are slow to read and write:
-    // max 3×3 of 2048² floats takes 2.7 ms by 64×512 and 1.5 ms by 16×2048.
+    // Rows of less than a few vectors run at the speed of their tails, and partial rows are slow to read and write: max
+    // 3×3 of 2048² floats takes 2.7 ms in tiles of 64×512 and 1.5 ms in 16×2048.
     const int64_t row = half * job.lane_tile * size_of(job.work);
     if (row < kPage) return cost + (job.lanes == 1 && row < 512 ? 1.0 : 0.3);
     return job.lanes == 1 ? cost + 0.02 : cost;
 }
 
-// Small planes are not worth a task each: the axis that they lie along becomes one whose windows are single elements,
-// and a tile has many of them.
+// Small planes are not worth a task each: the innermost outer axis becomes a pooled axis of window 1, so that a tile
+// contains many planes.
 bool join_planes(PoolSchedule& job, int64_t& batch) {
     if (job.outer == 0 || !job.planar || job.rank == kMaxDims || job.argmax || job.prologue != Prologue::none)
         return false;
@@ -83,7 +82,7 @@ bool join_planes(PoolSchedule& job, int64_t& batch) {
         job.tiles[q] = 1;
     }
     job.lane_tile = job.lanes;
-    if (has_small_kernel(job)) return false;  // which goes from plane to plane as quickly
+    if (has_small_kernel(job)) return false;  // has little overhead per plane anyway
     const auto prepend = [&](auto* list, auto first) {
         for (int q = job.rank; q > 0; --q) list[q] = list[q - 1];
         list[0] = first;
@@ -97,7 +96,7 @@ bool join_planes(PoolSchedule& job, int64_t& batch) {
     prepend(job.real_n, n);
     prepend(job.weight, job.window_elements);
     prepend(job.plane, int64_t{0});
-    // It has no pass, but a place in the order: that of the window's first axis.
+    // It needs no pass, but a position in their order: that of the window's first axis.
     for (int i = 0; i < job.rank; ++i) ++job.pass[i];
     if (job.reduce == Reduce::sum)
         prepend(job.pass, 0);
@@ -107,11 +106,11 @@ bool join_planes(PoolSchedule& job, int64_t& batch) {
     return true;
 }
 
-// Whether small windows overlap along rows that lie in one piece: their tiles are gone down row by row.
+// Whether windows are small and overlap along contiguous rows, as the line buffer needs it.
 bool suits_line_buffer(const PoolSchedule& job) {
     const Axis &up = job.axis[0], &along = job.axis[job.rank - 1];
     if (job.rank != 2 || up.starts || along.starts || job.x_stride[1] != job.lanes * size_of(job.in)) return false;
-    if (job.omit && job.reduce == Reduce::sum) return false;  // long rows of these do not slide
+    if (job.omit && job.reduce == Reduce::sum) return false;  // these have no line buffer for long rows
     return up.k > up.s && up.k <= kSlides && along.s == 1 && along.k > 1 && along.k <= kSlides;
 }
 
@@ -121,14 +120,14 @@ void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t element
     bool overlaps = false;
     for (int q = 0; q < job.rank; ++q) overlaps |= job.axis[q].k >= kLarge && job.axis[q].k > job.axis[q].s;
     if (overlaps && job.direct && !job.argmax && !joined)
-        budget *= kLargePart;  // others hold a copy of the elements too
+        budget *= kLargePart;  // otherwise the tile also has a copy of its elements
     if (suits_line_buffer(job) && !joined) budget *= is_norm(job) ? kNormPart : job.direct ? kSlidePart : 1;
     const bool large = elements >= grain_elements;
     for (;;) {
         for (int q = 0; q < job.rank; ++q) job.tile[q] = max(job.axis[q].o, 1);
         job.lane_tile = job.lanes;
         for (int64_t size = tile_size(job); size > budget; size = tile_size(job)) {
-            // Lanes are nearly free to split, down to a few cache lines; not quite, because they are read in one piece.
+            // Lanes are cheap to split, down to a few cache lines, but not free: they are contiguous in memory.
             int best = -1;
             const int64_t lane_bytes = job.lane_tile * width;
             double cost = lane_bytes > 1024 ? 1.01 : lane_bytes > 256 ? 1.1 : 1e9;
@@ -137,7 +136,7 @@ void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t element
                 best = q;
                 cost = cost_of_halving(job, q);
             }
-            // Where neighbouring windows see mostly the same elements, a tile that is too large is the lesser evil.
+            // Where neighbouring windows overlap almost completely, a tile above the budget is the lesser evil.
             if (cost > 1.4 && size < 4 * budget) break;
             if (best < 0 && cost > 2) break;
             if (best < 0)
@@ -152,13 +151,13 @@ void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t element
         }
         job.lane_tiles = ceil_div(job.lanes, job.lane_tile);
         job.tasks *= job.lane_tiles;
-        // A few large tiles keep threads waiting for the last one.
+        // With few large tiles, threads would wait for the last one.
         if (!large || threads == 1 || job.tasks >= 4 * threads || budget * width * kSmallestPart <= tile_bytes) return;
         budget /= 2;
     }
 }
 
-// Whether a job has large windows that overlap, on planes: its tasks may be strips of columns.
+// Whether the windows are large, overlap and lie in planes: tasks may then be strips of columns.
 bool suits_strips(const PoolSchedule& job) {
     const bool sums = job.reduce == Reduce::sum;
     if (job.rank != 2 || job.argmax || job.omit || job.pass[0] != (sums ? 0 : 1)) return false;
@@ -167,28 +166,28 @@ bool suits_strips(const PoolSchedule& job) {
         if (job.physical_padding && job.real_n[q] != a.n) return false;
         if (a.starts || a.s > 1 || a.d > 1 || a.k < kLarge || a.k > 2 * a.n + 64) return false;
     }
-    // Many lanes are long runs for the passes: 13×13 over 256 of them takes 0.23 ms so, and 0.36 in strips.
+    // Many lanes are long runs for the separable passes: 13×13 over 256 lanes takes 0.23 ms, and 0.36 in strips.
     if (job.lanes * size_of(job.in) > kStripLanes) return false;
     if (job.convert != Conversion::none) return false;
     if (is_norm(job)) return fp32_suffices(job);
     return sums || job.out == job.work;
 }
 
-// Strips as wide as the second-level cache allows, because neighbours share k - 1 columns of elements, and as tall as
-// there are tasks enough. False: windows are so large that a strip would share most of its elements.
+// Strips as wide as the L2 cache allows, because neighbours share k - 1 columns, and as tall as the number of tasks
+// allows. False if windows are so large that strips would mostly overlap.
 bool choose_strips(PoolSchedule& job, int64_t batch, int threads, int64_t elements) {
     const Axis &down = job.axis[0], &along = job.axis[1];
     const bool sums = job.reduce == Reduce::sum;
     const bool norms = is_norm(job);
     const int64_t width = norms ? 4 : size_of(job.work);
-    // A maximum holds the last k rows, a sum as many and those of the next step; a norm both, but mostly does without
-    // the maxima (column_strips_norm.inl), and wide strips share less (63×63 of 2048², norm and smooth maximum: 4 to 8
-    // %).
+    // The ring has the last k rows for a maximum, also those of the next step for a sum, and both for a norm. A norm
+    // rarely needs the maxima (column_strips_norm.inl), so its strips are as wide as those of a sum (63×63 of 2048², lp
+    // and smooth max: 4 to 8 % faster).
     const int64_t rows = sums ? down.k + kStepRows : down.k;
     const auto windows_in = [&](int64_t bytes) { return bytes / (rows * width * job.lanes) - (along.k - 1); };
     if (windows_in(kStripBytes) < min(along.k, along.o)) return false;
     const int64_t most_windows = min(windows_in(tile_bytes * kStripBytes / kTileBytes), kPage / (width * job.lanes));
-    const int64_t lines = max(1, 64 / (width * job.lanes));  // results of a strip are whole cache lines
+    const int64_t lines = max(1, 64 / (width * job.lanes));  // strips begin and end at cache lines of the result
     job.tiles[1] = ceil_div(along.o, max(1, most_windows));
     job.tile[1] = min(along.o, ceil_div(ceil_div(along.o, job.tiles[1]), lines) * lines);
     job.tiles[1] = ceil_div(along.o, job.tile[1]);
@@ -198,11 +197,11 @@ bool choose_strips(PoolSchedule& job, int64_t batch, int threads, int64_t elemen
     const int64_t tallest = max(1, kStripParts * tile_bytes / (reach(along, job.tile[1]) * job.lanes * width));
     job.tiles[0] = ceil_div(down.o, tallest);
     if (elements >= grain_elements && threads > 1) {
-        // Parts of a strip share k - 1 rows, which both compute: they are tall, unless threads would have none (max
-        // 31×31 of 1024², two threads: six parts 0.34 ms, two 0.30).
+        // Vertical neighbours both compute the k - 1 rows they share, so strips stay tall unless threads would be idle
+        // (max 31×31 of 1024², two threads: in six parts 0.34 ms, in two 0.30).
         const int64_t few = max(ceil_div(threads, strips), down.o / (kStripTall * (down.k - 1)));
         int64_t parts = max(job.tiles[0], min(few, ceil_div(kStripTasks * threads, strips)));
-        // As many for one thread as for another: of 9 tasks one of two would have 5, which takes a tenth longer.
+        // The same number for each thread: of 9 tasks, one of two threads would get 5, which takes a tenth longer.
         while (strips * parts < 8 * threads && strips * parts % threads) ++parts;
         job.tiles[0] = max(job.tiles[0], min(parts, ceil_div(down.o, down.k)));
     }

@@ -23,14 +23,14 @@ Doubles take_doubles(int64_t n) {
     return Doubles(data);
 }
 
-// How many elements it takes to compute a job.
+// The number of elements or results, whichever is larger.
 int64_t work_of(const PoolSchedule& job, int64_t batch) {
     int64_t elements = batch * job.lanes;
     for (int q = 0; q < job.rank; ++q) elements *= max(job.axis[q].o, job.axis[q].n);
     return elements;
 }
 
-int cut(PoolSchedule& job, int64_t batch) {
+int divide_into_tasks(PoolSchedule& job, int64_t batch) {
     const int64_t elements = work_of(job, batch);
     const int threads = threads_for(elements);
     choose_tasks(job, batch, threads, elements, false);
@@ -55,7 +55,7 @@ void run_stage(const WeightedJob& job, WeightedTask task, int64_t tasks, int thr
         &stage);
 }
 
-// Windows and elements in each other's place: one double per window, dense in the order of x, to the result.
+// The transposed problem: from one double per window, dense in the order of x, to one result per element.
 PoolProblem transposed(const WeightedProblem& p, const double* x) {
     PoolProblem r = p.windows;
     r.x = reinterpret_cast<const char*>(x);
@@ -79,8 +79,8 @@ PoolProblem transposed(const WeightedProblem& p, const double* x) {
 }  // namespace
 
 void weighted(const WeightedProblem& p) {
-    const auto held = std::make_unique<WeightedJob>();
-    WeightedJob& job = *held;
+    const auto owner = std::make_unique<WeightedJob>();
+    WeightedJob& job = *owner;
     job.rows = level_in_use().pool.weighted;
     job.t = p.t;
     job.t_type = p.t_type;
@@ -105,7 +105,7 @@ void weighted(const WeightedProblem& p) {
         r.y = reinterpret_cast<char*>(scaled.get());
     }
     if (!make_schedule(r, job.windows, batch)) return;
-    int threads = cut(job.windows, batch);
+    int threads = divide_into_tasks(job.windows, batch);
     job.factors = job.rows->factors_of(p.weights, job.windows.window_elements);
     if (!p.out) return run_stage(job, &weighted_sum_tile, job.windows.tasks, threads);
     int shifted = 0;
@@ -119,7 +119,7 @@ void weighted(const WeightedProblem& p) {
         run_stage(job, &weighted_windows_tile, job.windows.tasks, threads);
     }
     if (!make_schedule(transposed(p, scaled.get()), job.elements, batch)) return;
-    threads = cut(job.elements, batch);
+    threads = divide_into_tasks(job.elements, batch);
     run_stage(job, &weighted_elements_tile, job.elements.tasks, threads);
 }
 

@@ -1,11 +1,11 @@
-// Weighted sums over windows and their transpose: the derivatives of smooth maxima and norms.
+// Weighted sums over windows and their transpose: the derivatives of smooth max and Lp pooling.
 //
-// The weight of an element is a factor of the element times a factor of its window, exp(βx)·1/D or |x|^q·y^-q, so both
-// are plain sums over windows between two elementwise factors. Windows where a factor could overflow or underflow take
-// the shifted form instead, exp(β(x - m)) with the window's largest element m. Which form a window takes depends on its
-// own elements only: no result depends on tiles, threads or layout.
+// A weight is the product of a factor of the element and a factor of its window: exp(βx)·1/D or |x|^q·y^-q. So both
+// maps are plain sums over windows between two elementwise multiplications. Windows in which a factor could overflow or
+// underflow use the shifted form instead, exp(β(x - m)) with the window's largest element m. Which form a window uses
+// depends on its own elements only, so no result depends on tiles, threads or layout.
 //
-// Plain data and functions of internal linkage only: units include this, see geometry.hpp.
+// Units include this header: plain data and functions with internal linkage only, see core/geometry.hpp.
 #pragma once
 
 #include "core/geometry.hpp"
@@ -15,76 +15,77 @@
 namespace cenote {
 
 struct Weights {
-    bool exponential;  // of a smooth maximum; otherwise of a norm
-    bool odd;          // a norm's: with the sign of the element
-    bool pads;         // a smooth maximum's: padded elements share in the normaliser, with the value pad_value
+    bool exponential;  // smooth max; otherwise an Lp norm
+    bool odd;          // norms: weights have the sign of the element
+    bool pads;         // smooth max: padding takes part in the normaliser with the value pad_value
     double beta, pad_value, p, q;
 };
 
 struct WeightedProblem {
     Weights weights;
-    PoolProblem windows;  // x, dense in `order`, and its windows; y: the result of a sum
-    const char* t;        // of a sum, dense in the same order as x; of a spread one value per window
+    PoolProblem windows;  // x, dense in `order`, and its windows; y is the result of a sum
+    const char* t;        // sum: dense in the same order as x; transpose: one value per window
     DType t_type;
-    char* out;            // of a spread, dense as x; null: a sum
-    Axis axis[kMaxDims];  // of a spread: the windows that see each element, in the window's order
+    char* out;            // the result of the transpose, dense like x; null for a sum
+    Axis axis[kMaxDims];  // transpose: the windows that contain each element
 };
 
 // The result has the dtype of t. May throw std::bad_alloc.
 void weighted(const WeightedProblem& problem);
 
-// A power of numbers whose logarithms it takes to at most 300. Halves of small whole numbers are products and roots.
+// x^(q + q_rest), for results whose logarithm is at most 300 in magnitude. Multiples of 1/2 up to 4.5 are computed by
+// multiplications and a square root.
 struct Power {
-    double q, q_rest;  // q + q_rest
+    double q, q_rest;
     bool by_products, has_root, inverted;
     int whole;
 };
 
-// What rows of weights need to know.
+// What the row kernels need to know about the weights.
 struct Factors {
     Weights of;
-    bool ones;           // q == 0 and not odd: all weights are 1
-    double least, most;  // |x| of plain factors; none at all if least > most
+    bool ones;           // q is 0 and `odd` is not set: all weights are 1
+    double least, most;  // the range of |x| for which factors are in range; empty if least > most
     Power term, element, window;
     double pad;      // exp(β·pad_value)
-    bool plain_pad;  // … is a plain factor
+    bool plain_pad;  // and whether that is in range
 };
 
-// What is taken of the ratio of an element to its window's pivot.
+// The function of the ratio of an element to its window's pivot.
 struct Ratio {
     double power;
     bool odd;
 };
 
-// Operands whose products with plain factors neither overflow nor lose bits.
+// Operands whose products with factors in range neither overflow nor lose bits.
 constexpr double kLeastPlain = 1e-150, kMostPlain = 1e150;
 static inline bool is_plain_operand(double v) {
     const double size = v < 0 ? -v : v;
     return !(size > kMostPlain || (size < kLeastPlain && size != 0.0));
 }
 
-constexpr int64_t kVectorRoom = 8;  // doubles after the end of a row: vectors are whole
+constexpr int64_t kVectorRoom = 8;  // doubles after the end of a row, so that kernels can use whole vectors
 
-// What a SIMD level provides.
+// The row kernels of a SIMD level.
 struct WeightedRows {
     const RowKernels* (*sum_rows)(DType work);
     Factors (*factors_of)(const Weights& weights, int64_t window_elements);
     void (*load)(DType type, double* to, const char* from, int64_t stride, int64_t n, bool swap);
     void (*store)(DType type, char* to, const double* from, int64_t n);  // rounded once
-    // A row of elements to the terms of normalisers and, with t, to weight times t; 0 where the shifted form is needed.
-    // Rows have room for a vector after their end, which the next row may overwrite. Whether all are plain factors.
+    // From a row of elements: the terms of the normalisers and, given t, weight times t; 0 where the shifted form is
+    // needed. Rows need kVectorRoom, which the next row may overwrite. Returns whether all factors are in range.
     bool (*terms)(const Factors& f, DType x_type, const char* x, DType t_type, const char* t, double* terms,
                   double* sums, int64_t n);
-    // x becomes 1 where the shifted form is needed, or t is out of range, otherwise 0. t may be null. With room.
+    // x becomes 1 where the shifted form is needed or t is out of range, otherwise 0. t may be null. Needs kVectorRoom.
     void (*mark)(const Factors& f, double* x, const double* t, int64_t n);
-    // Operands times the factors of their windows, 0 where the shifted form is needed: where `marks`, which may be
-    // null, are not 0 and, unless `in_range`, where an operand is out of range. Whether there is any.
+    // Operands times the factors of their windows, 0 where the shifted form is needed: where `marks` (may be null) are
+    // nonzero and, unless `in_range`, where an operand is out of range. Returns whether there is any such window.
     bool (*normalize)(const Factors& f, const double* totals, const double* marks, DType type, const char* v,
                       bool in_range, DType out_type, char* out, int64_t n);
-    // The factors of elements times the totals of their windows.
+    // The factors of elements times the sums over the windows that contain them.
     void (*spread)(const Factors& f, DType x_type, const char* x, const char* totals, DType type, char* out, int64_t n);
-    // Shifted weights but for their windows' rests, or the terms that these come from: exp(β(x - pivot)), or
-    // s·(|x|/pivot)^power. With room; out may be either of the others.
+    // Shifted weights without the factor of the window, or the terms of its normaliser: exp(β(x - pivot)) or
+    // s·(|x|/pivot)^power. Needs kVectorRoom; out may be x or pivot.
     void (*shifted)(const Factors& f, Ratio of, const double* x, const double* pivot, double* out, int64_t n);
     double (*power)(double x, const Power& to);
 };
@@ -93,16 +94,16 @@ struct WeightedJob {
     const WeightedRows* rows;
     Factors factors;
     PoolSchedule windows;   // from x to windows
-    PoolSchedule elements;  // from windows to elements, for a spread; x: what the first stage made of t
-    const char* t;          // of a sum laid out as x, of a spread as the windows
+    PoolSchedule elements;  // transpose: from windows to elements; its x is the output of the first stage
+    const char* t;          // sum: in the layout of x; transpose: in that of the windows
     DType t_type;
-    // Of a spread, one per window: the largest element and what is left of the weight. Null as long as no window is
-    // known to need the shifted form; the pivot of one in the plain form is NaN.
+    // Transpose, one per window: the largest element and the remaining factor of the weight. Null until a window is
+    // known to need the shifted form; the pivot of windows that do not need it is NaN.
     double *pivot, *rest;
-    int* shifted;  // set when a window needs it
+    int* shifted;  // set if a window needs the shifted form
 };
 
-// One tile: of windows of a sum, and of the windows and elements of a spread (drivers/weighted.cpp).
+// One tile: of the windows of a sum, and of the two stages of the transpose (drivers/weighted.cpp).
 void weighted_sum_tile(const WeightedJob& job, int64_t task, Arena* arena);
 void weighted_windows_tile(const WeightedJob& job, int64_t task, Arena* arena);
 void weighted_elements_tile(const WeightedJob& job, int64_t task, Arena* arena);

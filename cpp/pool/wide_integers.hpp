@@ -1,4 +1,4 @@
-// Quotients of integers of 128 bits by doubles, rounded once.
+// Quotients of 128-bit integers by doubles, rounded once.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@ namespace cenote {
 __extension__ typedef __int128 Wide;
 __extension__ typedef unsigned __int128 UnsignedWide;
 
-// A finite divisor other than 0 as ±mantissa · 2^exponent, the mantissa whole and odd.
+// A finite nonzero divisor as ±mantissa · 2^exponent, with an odd integer as mantissa.
 struct WholeDivisor {
     uint64_t mantissa;
     int exponent;
@@ -31,7 +31,7 @@ inline int digits(UnsignedWide v) {
     return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
 }
 
-// The nearest integer, ties to even, or something beyond ±2^65 if it is as large as that. |sum| < 2^120.
+// The nearest integer, ties to even, or anything beyond ±2^65 if the quotient is. |sum| < 2^120.
 __attribute__((noinline)) inline Wide rounded_quotient(Wide sum, const WholeDivisor& by) {
     constexpr Wide huge = Wide{1} << 66;
     const bool negative = (sum < 0) != by.negative;
@@ -40,7 +40,7 @@ __attribute__((noinline)) inline Wide rounded_quotient(Wide sum, const WholeDivi
         if (top && digits(top) - by.exponent > 119) return negative ? -huge : huge;  // 2^119 / 2^53
         top <<= top ? -by.exponent : 0;
     } else if (by.exponent > 0) {
-        if (digits(bottom) + by.exponent > 126) return 0;  // far more than twice the sum
+        if (digits(bottom) + by.exponent > 126) return 0;  // the divisor is far more than twice the sum
         bottom <<= by.exponent;
     }
     const UnsignedWide quotient = top / bottom, rest = top % bottom, other = bottom - rest;
@@ -48,15 +48,15 @@ __attribute__((noinline)) inline Wide rounded_quotient(Wide sum, const WholeDivi
     return negative ? -found : found;
 }
 
-// A double between which and the quotient no number of fewer than 53 digits lies, nor a tie between two of them (the
-// quotient rounded to odd): rounding it once more is as good as rounding the quotient. |sum| < 2^120.
+// The quotient rounded to odd: rounding the result again, to fewer than 53 bits, gives the same as rounding the exact
+// quotient. |sum| < 2^120.
 __attribute__((noinline)) inline double odd_quotient(Wide sum, const WholeDivisor& by) {
     if (sum == 0) return by.negative ? -0.0 : 0.0;
     const bool negative = (sum < 0) != by.negative;
     const UnsignedWide top = sum < 0 ? -static_cast<UnsignedWide>(sum) : static_cast<UnsignedWide>(sum);
     UnsignedWide quotient = top / by.mantissa, rest = top % by.mantissa;
     int exponent = -by.exponent;
-    while (digits(quotient) < 54) {  // 64 more at a time
+    while (digits(quotient) < 54) {  // 64 more bits at a time
         quotient = quotient << 64 | (rest << 64) / by.mantissa;
         rest = (rest << 64) % by.mantissa;
         exponent -= 64;

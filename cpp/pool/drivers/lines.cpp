@@ -17,18 +17,18 @@ void copy_bytes(char* out, const char* in, int64_t n) {
     std::memcpy(out, in, static_cast<size_t>(n));
 }
 
-void set_row(const Line& p, int64_t t, Elements row) {
+void set_row(const Line& p, int64_t t, Planes row) {
     if (p.op->two_planes)
-        static_cast<Elements*>(p.rows)[t] = row;
+        static_cast<Planes*>(p.rows)[t] = row;
     else
         static_cast<char**>(p.rows)[t] = row.v;
 }
 
 // The rows of `count` taps, `step` elements apart.
-void set_rows(const Line& p, Elements first, int64_t count, int64_t step) {
+void set_rows(const Line& p, Planes first, int64_t count, int64_t step) {
     step *= p.op->width;
     if (p.op->two_planes) {
-        auto* rows = static_cast<Elements*>(p.rows);
+        auto* rows = static_cast<Planes*>(p.rows);
         for (int64_t t = 0; t < count; ++t) rows[t] = {first.v + t * step, first.w ? first.w + t * step : nullptr};
     } else {
         auto* rows = static_cast<char**>(p.rows);
@@ -38,7 +38,7 @@ void set_rows(const Line& p, Elements first, int64_t count, int64_t step) {
 
 // A sum of many rows, read in the order in which they lie in memory. Eight at a time are added up in registers, and a
 // binary counter of rows holds the pending subtrees: the tree is that of RowKernels::reduce.
-void sum_tall(const Line& p, Elements out, int64_t count) {
+void sum_tall(const Line& p, Planes out, int64_t count) {
     constexpr int kLevels = 60;
     const RowKernels& op = *p.op;
     const int64_t row = kTallRun * op.width;
@@ -74,7 +74,7 @@ void sum_tall(const Line& p, Elements out, int64_t count) {
 }
 
 // The same for a maximum, which needs no working memory: the result so far is reduced with the next rows.
-void max_tall(const Line& p, Elements out, int64_t count) {
+void max_tall(const Line& p, Planes out, int64_t count) {
     const RowKernels& op = *p.op;
     auto* const* rows = static_cast<char* const*>(p.rows);
     for (int64_t from = 0; from < p.run; from += kTallRun) {
@@ -91,7 +91,7 @@ void max_tall(const Line& p, Elements out, int64_t count) {
 
 }  // namespace
 
-void windows_one_by_one(const Line& p, Elements in, Elements out, int64_t from, int64_t to) {
+void windows_one_by_one(const Line& p, Planes in, Planes out, int64_t from, int64_t to) {
     const RowKernels& op = *p.op;
     const Axis& a = *p.axis;
     for (int64_t j = from; j < to; ++j) {
@@ -102,7 +102,7 @@ void windows_one_by_one(const Line& p, Elements in, Elements out, int64_t from, 
         const int64_t count = real.end - real.begin;
         set_rows(p, p.ahead(in, (window_start(a, p.j0 + j) - p.c0 + real.begin * a.d) * p.in_stride), count,
                  a.d * p.in_stride);
-        const Elements result = p.ahead(out, j * p.out_stride);
+        const Planes result = p.ahead(out, j * p.out_stride);
         if (p.run == 1)
             op.reduce_one(result, p.rows, real.begin, count, taps, p.weight, 0);
         else if (op.summed && !op.two_planes && p.tall && count == taps && count > kTall)
@@ -123,7 +123,7 @@ Margins margins(const LinePass& p) {
     return {before, from, middle, length - before - middle};
 }
 
-void copy_line(const RowKernels& op, Elements line, Elements in, const Margins& m, int64_t stride, int64_t run) {
+void copy_line(const RowKernels& op, Planes line, Planes in, const Margins& m, int64_t stride, int64_t run) {
     const int64_t width = op.width, pieces = stride == run ? 1 : m.middle;
     const int64_t size = (stride == run ? m.middle * run : run) * width;
     for (int64_t i = 0; i < pieces; ++i) {
@@ -142,7 +142,7 @@ bool from_every_element(const RowKernels& op, const Axis& a) {
     return a.s > 4 && a.k > 1 && a.k * (op.summed ? 1 : 2) <= op.lanes;
 }
 
-void windows_in_a_row(const Line& p, Elements in, Elements out, int64_t count, Elements* phases, Elements every) {
+void windows_in_a_row(const Line& p, Planes in, Planes out, int64_t count, Planes* phases, Planes every) {
     const RowKernels& op = *p.op;
     const Axis& a = *p.axis;
     const int64_t width = op.width;
@@ -165,7 +165,7 @@ void windows_in_a_row(const Line& p, Elements in, Elements out, int64_t count, E
             if (in.w) op.every_nth(phases[r].w, in.w + r * p.run * width, room, a.s, p.run);
         }
         for (int64_t t = 0; t < a.k; ++t) {
-            Elements row = p.ahead(phases[t * a.d % a.s], t * a.d / a.s * p.run);
+            Planes row = p.ahead(phases[t * a.d % a.s], t * a.d / a.s * p.run);
             if (!in.w) row.w = nullptr;
             set_row(p, t, row);
         }
@@ -183,11 +183,11 @@ bool log_step_pays(const Axis& a) {
 // Two steps are done at once, from Sₘ to S₄ₘ, which is read and written half as often. A sum collects the powers of two
 // that make up k, a digit to the base of 4 at a time; a maximum reduces parts that overlap. `sums` has room for the
 // line, and so has `spare`, which is there when a stride is to be undone at the end.
-void windows_by_log_step(const Line& p, Elements in, Elements out, int64_t run, Elements sums, Elements spare) {
+void windows_by_log_step(const Line& p, Planes in, Planes out, int64_t run, Planes sums, Planes spare) {
     const RowKernels& op = *p.op;
     const Axis& a = *p.axis;
     const bool together = spare.v || (a.s == 1 && p.out_stride == run);
-    const Elements results = spare.v ? spare : out;
+    const Planes results = spare.v ? spare : out;
     const int64_t positions = spare.v ? (p.count - 1) * a.s + 1 : p.count;
     const auto each_window = [&](auto reduce_at) {  // reduce_at(out, position in the line, elements)
         if (together) return reduce_at(results, int64_t{0}, positions * run);
@@ -195,7 +195,7 @@ void windows_by_log_step(const Line& p, Elements in, Elements out, int64_t run, 
     };
     const int64_t apart = a.d * run;
     int64_t held = 1, length = line_length(a, p.count);
-    Elements part = in;  // Sₘ of m = held
+    Planes part = in;  // Sₘ of m = held
     const auto fourfold = [&] {
         length -= 3 * held * a.d;
         op.parts[2](sums, part, {{0, held, 2 * held, 3 * held}, apart, p.weight}, length * run);
@@ -204,11 +204,11 @@ void windows_by_log_step(const Line& p, Elements in, Elements out, int64_t run, 
     };
     if (op.summed) {
         bool started = false;
-        Elements lone{nullptr, nullptr};  // the last element, which stays where it is until there is one to add it to
+        Planes lone{nullptr, nullptr};  // the last element, which stays where it is until there is one to add it to
         const auto collect = [&](int64_t digit, int64_t first) {
-            each_window([&](Elements to, int64_t position, int64_t n) {
-                const Elements from = p.ahead(part, position + first * apart);
-                const Elements rest = lone.v ? p.ahead(lone, position) : started ? to : from;
+            each_window([&](Planes to, int64_t position, int64_t n) {
+                const Planes from = p.ahead(part, position + first * apart);
+                const Planes rest = lone.v ? p.ahead(lone, position) : started ? to : from;
                 op.digit[lone.v || started][digit - 1](to, from, held * apart, rest, n);
             });
             started = true;
@@ -232,7 +232,7 @@ void windows_by_log_step(const Line& p, Elements in, Elements out, int64_t run, 
         const int64_t count = ceil_div(a.k, held), last = a.k - held;
         const Parts two{{0, last}, apart, p.weight}, three{{0, held, last}, apart, p.weight};
         const Parts four{{0, held, 2 * held, last}, apart, p.weight};
-        each_window([&](Elements to, int64_t position, int64_t n) {
+        each_window([&](Planes to, int64_t position, int64_t n) {
             op.parts[count - 2](to, p.ahead(part, position), count == 2 ? two : count == 3 ? three : four, n);
         });
     }
@@ -245,8 +245,8 @@ void windows_by_log_step(const Line& p, Elements in, Elements out, int64_t run, 
 // ------------------------------------------------------------------------------------------- pairwise reduction
 
 // k elements to one, by pairs of neighbours again and again. a and b are working memory for k/2 + 1 elements.
-static void pairwise(const Line& p, Elements out, Elements elements, int64_t k, int64_t weight, int64_t offset,
-                     Elements a, Elements b) {
+static void pairwise(const Line& p, Planes out, Planes elements, int64_t k, int64_t weight, int64_t offset, Planes a,
+                     Planes b) {
     const RowKernels& op = *p.op;
     for (; k > 8; weight *= 2) {
         const int64_t pairs = k / 2;
@@ -256,7 +256,7 @@ static void pairwise(const Line& p, Elements out, Elements elements, int64_t k, 
         std::swap(a, b);
         k = pairs + (k & 1);
     }
-    Elements rows[8];
+    Planes rows[8];
     char* lone[8];
     for (int64_t t = 0; t < k; ++t) {
         rows[t] = p.ahead(elements, t);
@@ -265,11 +265,11 @@ static void pairwise(const Line& p, Elements out, Elements elements, int64_t k, 
     op.reduce_one(out, op.two_planes ? static_cast<const void*>(rows) : lone, 0, k, k, weight, offset);
 }
 
-void windows_pairwise(const Line& p, Elements in, Elements out, bool together, Elements a, Elements b, Elements tops) {
+void windows_pairwise(const Line& p, Planes in, Planes out, bool together, Planes a, Planes b, Planes tops) {
     const RowKernels& op = *p.op;
     const Axis& axis = *p.axis;
     if (together) {  // windows side by side are halved together while k is even
-        Elements elements = p.ahead(in, window_start(axis, p.j0) - p.c0);
+        Planes elements = p.ahead(in, window_start(axis, p.j0) - p.c0);
         int64_t k = axis.k, weight = p.weight;
         for (; k % 2 == 0; k /= 2, weight *= 2) {
             if (k == 2 && p.out_stride == 1) return op.stride_2[0](out, elements, p.count, weight);
@@ -288,8 +288,8 @@ void windows_pairwise(const Line& p, Elements in, Elements out, bool together, E
             windows_one_by_one(p, in, out, j, j + 1);
             continue;
         }
-        const Elements elements = p.ahead(in, window_start(axis, p.j0 + j) + real.begin - p.c0);
-        const Elements result = p.ahead(out, j * p.out_stride);
+        const Planes elements = p.ahead(in, window_start(axis, p.j0 + j) + real.begin - p.c0);
+        const Planes result = p.ahead(out, j * p.out_stride);
         if (k <= kBlock) {
             pairwise(p, result, elements, k, p.weight, offset, a, b);
             continue;
@@ -309,7 +309,7 @@ void windows_pairwise(const Line& p, Elements in, Elements out, bool together, E
 bool pixels_pay(const Line& p) {
     const Axis& a = *p.axis;
     return !a.starts && a.s > 1 && a.k <= kPixelTaps && p.run > 1 && p.in_stride == p.run && p.out_stride == p.run &&
-           p.run * p.op->width <= kMostPixel;
+           p.run * p.op->width <= kMaxPixelBytes;
 }
 
 // Pixels of less than 16 bytes are written with what lies behind them, which the next ones overwrite. The last windows
@@ -324,7 +324,7 @@ int64_t pixel_room(const Line& p) {
     return last > 0 ? line_length(*p.axis, last) * p.run + kPixelBytes / p.op->width : 0;
 }
 
-void windows_of_pixels(const Line& p, Elements in, Elements out, Elements elements, Elements results) {
+void windows_of_pixels(const Line& p, Planes in, Planes out, Planes elements, Planes results) {
     const RowKernels& op = *p.op;
     const Axis& a = *p.axis;
     const int64_t count = p.whole.end - p.whole.begin, step = a.s * p.run, apart = a.d * p.run, width = op.width;
@@ -332,15 +332,15 @@ void windows_of_pixels(const Line& p, Elements in, Elements out, Elements elemen
     if (count > 0) {
         const auto reduce = op.pixels[a.k == 2 ? 0 : a.k == 3 ? 1 : 2];
         const int64_t last = last_windows(p), others = count - last;
-        const Elements from = p.ahead(in, (window_start(a, p.j0 + p.whole.begin) - p.c0) * p.run);
-        const Elements to = p.ahead(out, p.whole.begin * p.run);
+        const Planes from = p.ahead(in, (window_start(a, p.j0 + p.whole.begin) - p.c0) * p.run);
+        const Planes to = p.ahead(out, p.whole.begin * p.run);
         reduce(to, from, others, step, apart, a.k, p.run, p.weight);
         if (last) {
             const int64_t n = line_length(a, last) * p.run * width;
             copy_bytes(elements.v, from.v + others * step * width, n);
             if (from.w) copy_bytes(elements.w, from.w + others * step * width, n);
             reduce(results, {elements.v, from.w ? elements.w : nullptr}, last, step, apart, a.k, p.run, p.weight);
-            const Elements end = p.ahead(to, others * p.run);
+            const Planes end = p.ahead(to, others * p.run);
             copy_bytes(end.v, results.v, last * p.run * width);
             if (end.w) copy_bytes(end.w, results.w, last * p.run * width);
         }
@@ -358,7 +358,7 @@ Span whole_transposed(const Axis& a, int64_t j0, int64_t count) {
     return {begin - j0, max(begin, end) - j0};
 }
 
-void windows_transposed(const Line& p, Elements in, Elements out, Span whole, char* buffer) {
+void windows_transposed(const Line& p, Planes in, Planes out, Span whole, char* buffer) {
     const RowKernels& op = *p.op;
     const Axis& a = *p.axis;
     const int64_t stride = a.spread_stride, run = p.run, all = whole.end - whole.begin, width = op.width;
@@ -369,7 +369,7 @@ void windows_transposed(const Line& p, Elements in, Elements out, Span whole, ch
         const int64_t from = p.j0 + c + a.spread_low, last = from / stride;  // the last output that sees element c
         const int64_t taps = from % stride < a.spread_taps ? (a.spread_taps - 1 - from % stride) / stride + 1 : 0;
         const int64_t count = (whole.end - c + stride - 1) / stride;
-        const Elements first = p.ahead(in, (last - taps + 1 - p.c0) * run);
+        const Planes first = p.ahead(in, (last - taps + 1 - p.c0) * run);
         set_rows(p, first, taps, run);
         // One output can be read where it lies.
         const char* joined = taps == 1 ? first.v : buffer;

@@ -1,4 +1,4 @@
-// Ways to reduce one line of a separable pass. All of them give the same bits.
+// Methods to reduce one line of a separable pass. All of them give the same bits.
 #pragma once
 
 #include "pool/drivers/separable.hpp"
@@ -8,67 +8,67 @@ namespace cenote {
 // A pass with its row kernels and its working memory.
 struct Line : LinePass {
     const RowKernels* op;
-    void* rows;  // room for one row per tap
-    char* tall;  // for the sums of tall windows; null: there are none
+    void* rows;  // space for one row pointer per tap
+    char* tall;  // partial sums of tall windows; null if there are none
 
-    Elements ahead(Elements e, int64_t by) const {
+    Planes ahead(Planes e, int64_t by) const {
         by *= op->width;
         return {e.v + by, e.w ? e.w + by : nullptr};
     }
 };
 
-constexpr int64_t kTall = 8;         // taps beyond which the rows of a window are read one after the other
-constexpr int64_t kTallRun = 1024;   // elements of them at a time: pending partial sums stay in the L2 cache
-constexpr int64_t kPairwise = 32;    // elements from which on pairwise reduction pays
-constexpr int64_t kBlock = 8192;     // elements reduced pairwise at a time: a power of two, so that the tree stays
-constexpr int64_t kPixelTaps = 256;  // of a window; more are worth log-step passes over the line
-constexpr int64_t kMostPixel = 64;   // bytes of a pixel; more are runs of their own
+constexpr int64_t kTall = 8;            // with more taps, the rows of a window are read one after the other
+constexpr int64_t kTallRun = 1024;      // elements at a time, so that the partial sums stay in the L2 cache
+constexpr int64_t kPairwise = 32;       // taps from which pairwise reduction pays
+constexpr int64_t kBlock = 8192;        // elements reduced pairwise at a time: a power of two, which preserves the tree
+constexpr int64_t kPixelTaps = 256;     // windows of more taps use log-step passes
+constexpr int64_t kMaxPixelBytes = 64;  // bytes; larger pixels are reduced as runs
 
 static inline void* take_bytes(Arena* arena, int64_t bytes) { return arena_take(arena, bytes); }
 
-// Working memory for n elements, with a second plane if the reducer has one and `both` says so.
-static inline Elements take_elements(const RowKernels& op, Arena* arena, int64_t n, bool both) {
-    Elements e{static_cast<char*>(take_bytes(arena, n * op.width)), nullptr};
+// Working memory for n accumulators, with a second plane if the reducer has one and `both` is set.
+static inline Planes take_planes(const RowKernels& op, Arena* arena, int64_t n, bool both) {
+    Planes e{static_cast<char*>(take_bytes(arena, n * op.width)), nullptr};
     if (op.two_planes && both) e.w = static_cast<char*>(take_bytes(arena, n * op.width));
     return e;
 }
 
-// Where the real elements of a line are: padding before, the first real one in the tile, real ones, padding after.
+// The parts of a line: padding before, the first real element in the tile, the number of real ones, padding after.
 struct Margins {
     int64_t before, from, middle, after;
 };
 Margins margins(const LinePass& p);
 
-// A line as contiguous memory, the real elements between padding that is there already; `run` elements of each.
-void copy_line(const RowKernels& op, Elements line, Elements in, const Margins& m, int64_t stride, int64_t run);
+// Copies the real elements of a line between its padding, which is there already; `run` elements each.
+void copy_line(const RowKernels& op, Planes line, Planes in, const Margins& m, int64_t stride, int64_t run);
 
-// Windows from … to-1, one after the other: any geometry.
-void windows_one_by_one(const Line& p, Elements in, Elements out, int64_t from, int64_t to);
+// Windows from … to-1, one after the other, for any geometry.
+void windows_one_by_one(const Line& p, Planes in, Planes out, int64_t from, int64_t to);
 
-// ------------------------------------------------------------------------- all windows of a line, none at an edge
+// ---------------------------------------------------------------- all windows of a line, none of them clipped
 
 bool by_stride_2(const Axis& a, int64_t run);
 bool from_every_element(const RowKernels& op, const Axis& a);
-// As one long row. A stride is undone first: phase r holds the elements r, r + s, r + 2s, …; or at the end, where
-// `every` has room for a window from each element on.
-void windows_in_a_row(const Line& p, Elements in, Elements out, int64_t count, Elements* phases, Elements every);
+// The line as one long row. A stride is undone first (phase r has the elements r, r + s, r + 2s, …) or last, if `every`
+// has room for the windows of stride 1.
+void windows_in_a_row(const Line& p, Planes in, Planes out, int64_t count, Planes* phases, Planes every);
 
 // Log-step: Sₘ[i] reduces m elements from i on, and S₂ₘ[i] = Sₘ[i] ∘ Sₘ[i + m·d].
 bool log_step_pays(const Axis& a);
-void windows_by_log_step(const Line& p, Elements in, Elements out, int64_t run, Elements sums, Elements spare);
+void windows_by_log_step(const Line& p, Planes in, Planes out, int64_t run, Planes sums, Planes spare);
 
-// ------------------------------------------------------------------------------------------------ the other ways
+// ---------------------------------------------------------------------------------------------- other methods
 
 // Pairwise reduction of large windows along a row of single elements.
-void windows_pairwise(const Line& p, Elements in, Elements out, bool together, Elements a, Elements b, Elements tops);
+void windows_pairwise(const Line& p, Planes in, Planes out, bool together, Planes a, Planes b, Planes tops);
 
 // Windows with a stride over pixels of a few elements each.
 bool pixels_pay(const Line& p);
 int64_t pixel_room(const Line& p);
-void windows_of_pixels(const Line& p, Elements in, Elements out, Elements elements, Elements results);
+void windows_of_pixels(const Line& p, Planes in, Planes out, Planes elements, Planes results);
 
-// Transposes of windows with a stride: elements a stride apart see as many outputs each, and are one long row.
+// Transposes of strided windows: elements a stride apart receive from equally many windows and form one long row.
 Span whole_transposed(const Axis& a, int64_t j0, int64_t count);
-void windows_transposed(const Line& p, Elements in, Elements out, Span whole, char* buffer);
+void windows_transposed(const Line& p, Planes in, Planes out, Span whole, char* buffer);
 
 }  // namespace cenote

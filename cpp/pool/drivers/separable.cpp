@@ -21,21 +21,21 @@ constexpr int64_t kBatchLines = 64;    // lines at a time, at most
 constexpr int64_t kBatchBytes = 8192;  // of them: they, their sums and their results stay in the L1 cache
 
 struct LineBatch {
-    int64_t count;     // lines at a time; 1: each on its own
-    int64_t apart;     // elements from the beginning of one to that of the next
-    Elements results;  // room for the results of so many
+    int64_t count;   // lines at a time; 1: each on its own
+    int64_t apart;   // elements from the beginning of one to that of the next
+    Planes results;  // room for the results of so many
 };
 
 struct PassPlan {
     Method method;
-    bool copied;          // the line is copied, padding included
-    bool cut_apart;       // windows at the edges are reduced one by one
-    bool together;        // windows are reduced pairwise together
-    Margins at;           // where its real elements are
-    int64_t chunk;        // elements of each run that are worked on together
-    Elements line, sums;  // working memory
-    Elements spare;
-    Elements* phases;
+    bool copied;        // the line is copied, padding included
+    bool cut_apart;     // windows at the edges are reduced one by one
+    bool together;      // windows are reduced pairwise together
+    Margins at;         // where its real elements are
+    int64_t chunk;      // elements of each run that are worked on together
+    Planes line, sums;  // working memory
+    Planes spare;
+    Planes* phases;
     Span transposed;
     LineBatch batch;
 };
@@ -62,12 +62,11 @@ LineBatch batch_lines(const Line& p, int64_t lines, int64_t length, const Margin
     if (lines == 1 || p.axis->s > 1 || p.in_stride != p.run || p.out_stride != p.run || length * width > kShortLine)
         return batch;
     batch.count = max(1, min(min(lines, kBatchLines), kBatchBytes / (apart * width)));
-    if (batch.count > 1)
-        batch.results = take_elements(*p.op, arena, ((batch.count - 1) * apart + p.count) * p.run, true);
+    if (batch.count > 1) batch.results = take_planes(*p.op, arena, ((batch.count - 1) * apart + p.count) * p.run, true);
     return batch;
 }
 
-void fill_padding(const RowKernels& op, Elements line, int64_t n) {
+void fill_padding(const RowKernels& op, Planes line, int64_t n) {
     if (op.two_planes && !line.w)
         op.fill_padding(line, n);
     else
@@ -87,7 +86,7 @@ PassPlan plan_pass(const Line& p, int64_t lines, bool has_second, Arena* arena) 
         plan.transposed = whole_transposed(a, p.j0, p.count);
         if (plan.transposed.end > plan.transposed.begin) {
             plan.method = Method::transposed;
-            plan.line = take_elements(op, arena, p.count * p.run, false);
+            plan.line = take_planes(op, arena, p.count * p.run, false);
         }
         return plan;
     }
@@ -99,9 +98,9 @@ PassPlan plan_pass(const Line& p, int64_t lines, bool has_second, Arena* arena) 
         (p.run == 1 && dense_in && a.d == 1 && a.k >= kPairwise && (a.starts || a.s >= a.k || p.count == 1))) {
         plan.method = Method::pairwise;
         const int64_t half = (plan.together ? p.count * a.k : min(a.k, kBlock)) / 2 + 1;
-        plan.line = take_elements(op, arena, half, true);
-        plan.sums = take_elements(op, arena, half, true);
-        plan.spare = take_elements(op, arena, 3 * ceil_div(a.k, kBlock) + 1, true);
+        plan.line = take_planes(op, arena, half, true);
+        plan.sums = take_planes(op, arena, half, true);
+        plan.spare = take_planes(op, arena, 3 * ceil_div(a.k, kBlock) + 1, true);
         return plan;
     }
     if (a.starts || (a.k - 1) * a.d > 2 * a.n + 64) return plan;  // mostly padding is not worth a copy
@@ -110,8 +109,8 @@ PassPlan plan_pass(const Line& p, int64_t lines, bool has_second, Arena* arena) 
     const bool cut = p.whole.begin > 0 || p.whole.end < p.count;
     if (van_herk_pays(p)) {
         plan.method = Method::van_herk;
-        plan.line = take_elements(op, arena, a.k * kVanHerkBytes / width, false);
-        plan.sums = take_elements(op, arena, kVanHerkBytes / width, false);
+        plan.line = take_planes(op, arena, a.k * kVanHerkBytes / width, false);
+        plan.sums = take_planes(op, arena, kVanHerkBytes / width, false);
         op.fill_identity(plan.sums, kVanHerkBytes / width);
         return plan;
     }
@@ -121,12 +120,12 @@ PassPlan plan_pass(const Line& p, int64_t lines, bool has_second, Arena* arena) 
         plan.method = Method::log_step;
         plan.chunk = odd_lines(p.run, width, kLineBytes / length);
         if (a.s > 1 && p.out_stride == p.run && p.run * width < 64)
-            plan.spare = take_elements(op, arena, length * p.run, true);
+            plan.spare = take_planes(op, arena, length * p.run, true);
         plan.copied = cut || p.in_stride != p.run || plan.chunk != p.run;
     } else if (pixels_pay(p)) {
         plan.method = Method::pixels;
-        plan.line = take_elements(op, arena, pixel_room(p), has_second);
-        plan.sums = take_elements(op, arena, pixel_room(p), true);
+        plan.line = take_planes(op, arena, pixel_room(p), has_second);
+        plan.sums = take_planes(op, arena, pixel_room(p), true);
         return plan;
     } else if (dense && (a.s == 1 || (a.s <= 64 && p.run == 1))) {
         // Long runs are not worth a copy: windows at the edges are reduced one by one.
@@ -136,14 +135,14 @@ PassPlan plan_pass(const Line& p, int64_t lines, bool has_second, Arena* arena) 
         if (plan.cut_apart) return plan;
         plan.copied = cut;
         if (from_every_element(op, a)) {
-            plan.spare = take_elements(op, arena, length, true);
+            plan.spare = take_planes(op, arena, length, true);
         } else if (a.s > 1 && !by_stride_2(a, p.run)) {
-            plan.phases = static_cast<Elements*>(take_bytes(arena, a.s * static_cast<int64_t>(sizeof(Elements))));
+            plan.phases = static_cast<Planes*>(take_bytes(arena, a.s * static_cast<int64_t>(sizeof(Planes))));
             const int64_t deep = p.count + (a.k - 1) * a.d / a.s;
             for (int64_t r = 0; r < a.s; ++r) plan.phases[r] = {nullptr, nullptr};
             for (int64_t t = 0; t < a.k; ++t) {
-                Elements& phase = plan.phases[t * a.d % a.s];
-                if (!phase.v) phase = take_elements(op, arena, deep * p.run, has_second);
+                Planes& phase = plan.phases[t * a.d % a.s];
+                if (!phase.v) phase = take_planes(op, arena, deep * p.run, has_second);
             }
         }
     } else {
@@ -152,16 +151,16 @@ PassPlan plan_pass(const Line& p, int64_t lines, bool has_second, Arena* arena) 
     plan.batch = batch_lines(p, lines, length, plan.at, arena);
     plan.copied |= plan.batch.count > 1;
     const int64_t room = (plan.batch.count - 1) * plan.batch.apart + length;
-    if (plan.method == Method::log_step) plan.sums = take_elements(op, arena, room * plan.chunk, true);
+    if (plan.method == Method::log_step) plan.sums = take_planes(op, arena, room * plan.chunk, true);
     if (plan.copied) {
-        plan.line = take_elements(op, arena, room * plan.chunk, has_second);
+        plan.line = take_planes(op, arena, room * plan.chunk, has_second);
         fill_padding(op, plan.line, (plan.batch.count > 1 ? room : plan.at.before) * plan.chunk);
         fill_padding(op, p.ahead(plan.line, (length - plan.at.after) * plan.chunk), plan.at.after * plan.chunk);
     }
     return plan;
 }
 
-void run_line(const Line& p, const PassPlan& plan, Elements in, Elements out) {
+void run_line(const Line& p, const PassPlan& plan, Planes in, Planes out) {
     const RowKernels& op = *p.op;
     const Axis& a = *p.axis;
     switch (plan.method) {
@@ -175,7 +174,7 @@ void run_line(const Line& p, const PassPlan& plan, Elements in, Elements out) {
                 return windows_one_by_one(p, in, out, p.whole.end, p.count);
             }
             if (plan.copied) copy_line(op, plan.line, in, plan.at, p.in_stride, p.run);
-            const Elements elements = plan.copied ? plan.line : p.ahead(in, plan.at.from * p.run);
+            const Planes elements = plan.copied ? plan.line : p.ahead(in, plan.at.from * p.run);
             return windows_in_a_row(p, elements, out, p.count, plan.phases, plan.spare);
         }
         case Method::pixels: return windows_of_pixels(p, in, out, plan.line, plan.sums);
@@ -189,7 +188,7 @@ void run_line(const Line& p, const PassPlan& plan, Elements in, Elements out) {
                     fill_padding(op, p.ahead(plan.line, end * run), plan.at.after * run);
                 }
                 if (plan.copied) copy_line(op, plan.line, p.ahead(in, i), plan.at, p.in_stride, run);
-                const Elements elements = plan.copied ? plan.line : p.ahead(in, plan.at.from * p.run);
+                const Planes elements = plan.copied ? plan.line : p.ahead(in, plan.at.from * p.run);
                 windows_by_log_step(p, elements, p.ahead(out, i), run, plan.sums, plan.spare);
             }
             return;
@@ -242,7 +241,7 @@ void run_pass(const RowKernels& op, const Axis& a, int q, int rank, const int64_
     const PassPlan plan = plan_pass(p, lines, in.base.w != nullptr, arena);
     // Only real elements have a row, unless padding is copied in.
     const int64_t rows = 1 + (plan.method == Method::in_a_row ? taps : min(taps, max(extent[q], 1)));
-    p.rows = take_bytes(arena, rows * static_cast<int64_t>(op.two_planes ? sizeof(Elements) : sizeof(char*)));
+    p.rows = take_bytes(arena, rows * static_cast<int64_t>(op.two_planes ? sizeof(Planes) : sizeof(char*)));
 
     if (op.summed && !op.two_planes && plan.method == Method::one_by_one && taps > kTall && p.run > 1) {
         const int64_t levels = 66 - __builtin_clzll(static_cast<uint64_t>(taps));
@@ -269,7 +268,7 @@ void run_pass(const RowKernels& op, const Axis& a, int q, int rank, const int64_
         return;
     }
     const int64_t width = op.width, step = plan.batch.apart * p.run * width, windows = p.count;
-    const Elements first = p.ahead(plan.line, plan.at.before * p.run), source = p.ahead(in.base, plan.at.from * p.run);
+    const Planes first = p.ahead(plan.line, plan.at.before * p.run), source = p.ahead(in.base, plan.at.from * p.run);
     int64_t from[kBatchLines], to[kBatchLines], place[kBatchLines];
     for (int64_t i = 0; i < plan.batch.count; ++i) place[i] = i * step;
     for (int64_t line = 0; line < lines;) {
@@ -309,8 +308,7 @@ View run_passes(const RowKernels& op, const PoolSchedule& job, const PoolTile& t
         extent[q] = tile.count[q];
         if (--passes > 0 || !last) {
             View& buffer = buffers[passes % 2];
-            buffer.base =
-                take_elements(op, arena, contiguous_strides(job.rank, extent, tile.lanes, buffer.stride), true);
+            buffer.base = take_planes(op, arena, contiguous_strides(job.rank, extent, tile.lanes, buffer.stride), true);
             out = &buffer;
         }
         extent[q] = before;

@@ -2,7 +2,7 @@
 
 // Log-step: out[i] = part 0 ∘ … ∘ part N-1, by halves. In place is allowed: i only grows.
 template <class C, int N>
-void join_parts(Elements to, Elements given, const Parts& parts, int64_t n) {
+void join_parts(Planes to, Planes given, const Parts& parts, int64_t n) {
     const Target<C> out = target<C>(to);
     const Source<C> from = source<C>(given);
     Source<C> part[N];
@@ -24,7 +24,7 @@ void join_parts(Elements to, Elements given, const Parts& parts, int64_t n) {
 // out[i] = N parts that follow each other `step` elements apart ∘ rest[i], if there is a rest: as much of the tree of a
 // sum as one digit of k, written to the base of 4, stands for; N = 4 is the next digit if that is a one.
 template <class C, int N, bool More>
-void join_digit(Elements to, Elements given, int64_t step, Elements more, int64_t n) {
+void join_digit(Planes to, Planes given, int64_t step, Planes more, int64_t n) {
     const Target<C> out = target<C>(to);
     const Source<C> from = source<C>(given), rest = source<C>(more);
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {

@@ -19,11 +19,11 @@ inline Source<C> readable(Target<C> row) {
 }
 
 template <class C>
-inline Source<C> source(Elements e) {
+inline Source<C> source(Planes e) {
     return {reinterpret_cast<const typename C::T*>(e.v), reinterpret_cast<const typename C::U*>(e.w)};
 }
 template <class C>
-inline Target<C> target(Elements e) {
+inline Target<C> target(Planes e) {
     return {reinterpret_cast<typename C::T*>(e.v), reinterpret_cast<typename C::U*>(e.w)};
 }
 template <class T>
@@ -35,7 +35,7 @@ inline char* bytes(T* p) {
 template <class C>
 inline Source<C> row_at(const void* rows, int64_t t) {
     if constexpr (C::two_planes)
-        return source<C>(static_cast<const Elements*>(rows)[t]);
+        return source<C>(static_cast<const Planes*>(rows)[t]);
     else
         return source<C>({static_cast<char* const*>(rows)[t], nullptr});
 }
@@ -95,12 +95,12 @@ CENOTE_ONCE void fill_empty(Target<C> out, int64_t n) {
 }
 
 template <class C>
-void fill_identity(Elements out, int64_t n) {
+void fill_identity(Planes out, int64_t n) {
     fill_empty<C>(target<C>(out), n);
 }
 
 template <class C>
-void fill_padding(Elements out, int64_t n) {
+void fill_padding(Planes out, int64_t n) {
     for (int64_t i = 0; i < n; ++i) target<C>(out).v[i] = C::absent();
 }
 
@@ -115,7 +115,7 @@ inline void join_rows_of(Target<C> out, const void* rows, int64_t begin, int64_t
 }
 
 template <class C>
-void join_rows(Elements to, const void* rows, int64_t begin, int64_t count, int64_t taps, int64_t n, int64_t weight) {
+void join_rows(Planes to, const void* rows, int64_t begin, int64_t count, int64_t taps, int64_t n, int64_t weight) {
     const Target<C> out = target<C>(to);
     if (count == 0) return fill_empty<C>(out, n);
     const bool whole = count == taps;
@@ -150,7 +150,7 @@ void join_rows(Elements to, const void* rows, int64_t begin, int64_t count, int6
 }
 
 template <class C>
-void join_one(Elements out, const void* rows, int64_t begin, int64_t count, int64_t taps, int64_t weight,
+void join_one(Planes out, const void* rows, int64_t begin, int64_t count, int64_t taps, int64_t weight,
               int64_t offset) {
     using T = typename C::T;
     auto all = C::template empty<T>();
@@ -162,7 +162,7 @@ void join_one(Elements out, const void* rows, int64_t begin, int64_t count, int6
 }
 
 template <class C>
-void join_two(Elements to, Elements first, Elements second, int64_t n, int64_t offset) {
+void join_two(Planes to, Planes first, Planes second, int64_t n, int64_t offset) {
     const Target<C> out = target<C>(to);
     const Source<C> a = source<C>(first), b = source<C>(second);
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
@@ -189,7 +189,7 @@ inline void copy_lines(char* out, const int64_t* to, const char* in, const int64
 
 // Elements as they are; the second plane is made up where there is none yet.
 template <class C>
-void copy_elements(Elements to, Elements from, int64_t n) {
+void copy_elements(Planes to, Planes from, int64_t n) {
     const Target<C> out = target<C>(to);
     const Source<C> in = source<C>(from);
     if constexpr (C::two_planes) {
@@ -259,7 +259,7 @@ inline void stride_2_at(Target<C> out, Source<C> in, int64_t i, int64_t weight) 
 }
 
 template <class C, int K>
-void join_stride_2(Elements to, Elements from, int64_t n, int64_t weight) {
+void join_stride_2(Planes to, Planes from, int64_t n, int64_t weight) {
     using T = typename C::T;
     const Target<C> out = target<C>(to);
     const Source<C> in = source<C>(from);

@@ -50,7 +50,7 @@ inline RegOf<C, V> join_many_apart(Source<C> in, int64_t i, int64_t apart, int64
 // `count` windows, `step` elements apart, of K taps (0: any number). Groups of less than 16 bytes read and write what
 // lies behind them: results are overwritten by the next ones, and behind the last one there must be room.
 template <class C, int K>
-void join_pixels(Elements to, Elements from, int64_t count, int64_t step, int64_t apart, int64_t taps, int64_t run,
+void join_pixels(Planes to, Planes from, int64_t count, int64_t step, int64_t apart, int64_t taps, int64_t run,
                  int64_t weight) {
     const Target<C> out = target<C>(to);
     const Source<C> in = source<C>(from);
