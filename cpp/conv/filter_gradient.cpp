@@ -19,7 +19,7 @@ constexpr int64_t kPlaneBytes = 16 * 1024;  // of one channel: half of the neare
 // Products of parts to complex numbers: (re, re) - (im, im) and (re, im) + (im, re), left where (re, re), (re, im)
 // were.
 template <class T>
-void join_parts(T* at, int64_t rows, int64_t columns, int64_t d0, int64_t d1) {
+void reduce_parts(T* at, int64_t rows, int64_t columns, int64_t d0, int64_t d1) {
     for (int64_t r = 0; r < rows; r += 2) {
         for (int64_t n = 0; n < columns; n += 2) {
             T *re = at + r * d0 + n * d1, *im = re + d1;
@@ -74,9 +74,9 @@ void store_channel(const Filter& f, const Block& b, int64_t channel) {
             char* at = sums + tap * b.count * d0 * p.width;
             if (p.parts == 1) return k.store({p.part, to + offset, 0, p.w_out, at, 0, d1, 1, channels});
             if (p.width == 4)
-                join_parts(reinterpret_cast<float*>(at), 2, channels, d0, d1);
+                reduce_parts(reinterpret_cast<float*>(at), 2, channels, d0, d1);
             else
-                join_parts(reinterpret_cast<double*>(at), 2, channels, d0, d1);
+                reduce_parts(reinterpret_cast<double*>(at), 2, channels, d0, d1);
             for (int part = 0; part < 2; ++part)
                 k.store({p.part, to + offset + part * p.part_bytes, 0, p.w_out, at + part * d1 * p.width, 0, 2 * d1, 1,
                          channels / 2});

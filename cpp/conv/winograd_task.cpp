@@ -50,7 +50,7 @@ struct Task {
     }
 
     // Points of elements.
-    void bring_in(const PieceBlock& b, char* memory) {
+    void load_tile(const PieceBlock& b, char* memory) {
         const int64_t count = b.count(), per_tile = b.per_tile();
         for (size_t plane = 0; plane < planes.size(); ++plane)
             for (int64_t i = b.pieces.begin; i < b.pieces.end; ++i)
@@ -257,7 +257,7 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
     task.results = static_cast<char*>(arena_take(arena, f.points() * apart(p, task.tiles * task.wide) * p.width));
     for (size_t i = 0; i < f.blocks.size(); ++i) {
         if (i) checkpoint();
-        task.bring_in(f.blocks[i], memory);
+        task.load_tile(f.blocks[i], memory);
         task.multiply(f.blocks[i], i > 0);
     }
     char* scratch = nullptr;

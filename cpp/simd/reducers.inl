@@ -245,7 +245,7 @@ struct WideSum : TapIndependent {
 
 // Whether an accumulator also has the extreme of its elements, and whether its second plane is only a flag.
 template <class C>
-constexpr bool has_top = requires(typename C::template Reg<typename C::T> r) { r.top; };
+constexpr bool has_extreme = requires(typename C::template Reg<typename C::T> r) { r.extreme; };
 template <class C>
 constexpr bool is_flagged = requires { C::flagged; };
 

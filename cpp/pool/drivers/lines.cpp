@@ -7,7 +7,7 @@ namespace cenote {
 
 namespace {
 
-// In less time than a call of memcpy takes for a few vectors; the last one overlaps the one before.
+// Faster than a call of memcpy for a few vectors; the last one overlaps the one before.
 void copy_bytes(char* out, const char* in, int64_t n) {
     if (n >= 16 && n <= 256) {
         for (int64_t i = 0; i + 16 <= n; i += 16) std::memcpy(out + i, in + i, 16);
@@ -24,7 +24,7 @@ void set_row(const Line& p, int64_t t, Planes row) {
         static_cast<char**>(p.rows)[t] = row.v;
 }
 
-// The rows of `count` taps, `step` elements apart.
+// Rows for `count` taps, `step` elements apart.
 void set_rows(const Line& p, Planes first, int64_t count, int64_t step) {
     step *= p.op->width;
     if (p.op->two_planes) {
@@ -36,8 +36,8 @@ void set_rows(const Line& p, Planes first, int64_t count, int64_t step) {
     }
 }
 
-// A sum of many rows, read in the order in which they lie in memory. Eight at a time are added up in registers, and a
-// binary counter of rows holds the pending subtrees: the tree is that of RowKernels::reduce.
+// A sum of many rows, read in memory order: eight at a time are added in registers, and a binary counter of rows holds
+// the pending subtrees. The summation tree is that of RowKernels::reduce.
 void sum_tall(const Line& p, Planes out, int64_t count) {
     constexpr int kLevels = 60;
     const RowKernels& op = *p.op;
@@ -47,7 +47,7 @@ void sum_tall(const Line& p, Planes out, int64_t count) {
         const int64_t n = min(kTallRun, p.run - from), blocks = count / 8, rest = count % 8, bytes = n * op.width;
         char* pending[kLevels];
         char* part = p.tall;
-        int levels = 0;  // that have memory of their own
+        int levels = 0;  // that have been allocated
         const auto add_to = [&](char* earlier) {
             op.reduce_two({part, nullptr}, {earlier, nullptr}, {part, nullptr}, n, 0);
         };
@@ -73,7 +73,7 @@ void sum_tall(const Line& p, Planes out, int64_t count) {
     }
 }
 
-// The same for a maximum, which needs no working memory: the result so far is reduced with the next rows.
+// The same for a maximum, which needs no working memory: the result so far is combined with the next rows.
 void max_tall(const Line& p, Planes out, int64_t count) {
     const RowKernels& op = *p.op;
     auto* const* rows = static_cast<char* const*>(p.rows);
@@ -95,8 +95,8 @@ void windows_one_by_one(const Line& p, Planes in, Planes out, int64_t from, int6
     const RowKernels& op = *p.op;
     const Axis& a = *p.axis;
     for (int64_t j = from; j < to; ++j) {
-        // A division or two per window would cost as much as the window.
-        const bool all_real = j >= p.whole.begin && j < p.whole.end;
+        // Only clipped windows compute their taps: the divisions would cost as much as a small window.
+        const bool all_real = j >= p.interior.begin && j < p.interior.end;
         const int64_t taps = taps_of(a, p.j0 + j);
         const Span real = all_real ? Span{0, taps} : real_taps(a, p.j0 + j);
         const int64_t count = real.end - real.begin;
@@ -114,7 +114,7 @@ void windows_one_by_one(const Line& p, Planes in, Planes out, int64_t from, int6
     }
 }
 
-// ---------------------------------------------------------------------------------- the line, padding included
+// ---------------------------------------------------------------------------------- the line with its padding
 
 Margins margins(const LinePass& p) {
     const int64_t length = line_length(*p.axis, p.count), first = window_start(*p.axis, p.j0) - p.c0;
@@ -133,11 +133,12 @@ void copy_line(const RowKernels& op, Planes line, Planes in, const Margins& m, i
     }
 }
 
-// ------------------------------------------------------------------------- all windows of a line, none at an edge
+// ----------------------------------------------------------------- all windows of a line, none of them clipped
 
 bool by_stride_2(const Axis& a, int64_t run) { return a.s == 2 && a.d == 1 && run == 1 && a.k >= 2 && a.k <= 4; }
 
-// Fewer elements are then visited one by one (max 5×5 of 4096² of uint8, one thread: 1.5 ms, and 0.75 so).
+// Reducing at stride 1 and then keeping every s-th result moves fewer elements one by one (max 5×5 of 4096² of uint8,
+// one thread: 1.5 ms by phases, 0.75 so).
 bool from_every_element(const RowKernels& op, const Axis& a) {
     return a.s > 4 && a.k > 1 && a.k * (op.summed ? 1 : 2) <= op.lanes;
 }
@@ -160,9 +161,10 @@ void windows_in_a_row(const Line& p, Planes in, Planes out, int64_t count, Plane
         const int64_t deep = count + (a.k - 1) * a.d / a.s, length = line_length(a, count);
         for (int64_t r = 0; r < a.s; ++r) {
             if (!phases[r].v) continue;
-            const int64_t room = r + (deep - 1) * a.s < length ? deep : deep - 1;  // the last ones may end early
-            op.every_nth(phases[r].v, in.v + r * p.run * width, room, a.s, p.run);
-            if (in.w) op.every_nth(phases[r].w, in.w + r * p.run * width, room, a.s, p.run);
+            const int64_t depth =
+                r + (deep - 1) * a.s < length ? deep : deep - 1;  // the last phases may be one shorter
+            op.every_nth(phases[r].v, in.v + r * p.run * width, depth, a.s, p.run);
+            if (in.w) op.every_nth(phases[r].w, in.w + r * p.run * width, depth, a.s, p.run);
         }
         for (int64_t t = 0; t < a.k; ++t) {
             Planes row = p.ahead(phases[t * a.d % a.s], t * a.d / a.s * p.run);
@@ -173,53 +175,53 @@ void windows_in_a_row(const Line& p, Planes in, Planes out, int64_t count, Plane
     op.reduce(out, p.rows, 0, a.k, a.k, count * p.run, p.weight);
 }
 
-// Measured on float32 maxima at stride 1: as fast as the direct method at k = 9.
+// Measured for max of float32 at stride 1: as fast as the direct method at k = 9.
 bool log_step_pays(const Axis& a) {
     if (a.starts || a.k < 9) return false;
     const int levels = 63 - __builtin_clzll(static_cast<uint64_t>(a.k));
     return a.k > a.s * (levels + 3);
 }
 
-// Two steps are done at once, from Sₘ to S₄ₘ, which is read and written half as often. A sum collects the powers of two
-// that make up k, a digit to the base of 4 at a time; a maximum reduces parts that overlap. `sums` has room for the
-// line, and so has `spare`, which is there when a stride is to be undone at the end.
+// Two steps at once, from Sₘ to S₄ₘ, halve the reads and writes. A sum combines the powers of two that make up k, one
+// base-4 digit at a time; a maximum combines overlapping parts. `sums` has room for the line; so has `spare`, which is
+// given if a stride is to be undone at the end.
 void windows_by_log_step(const Line& p, Planes in, Planes out, int64_t run, Planes sums, Planes spare) {
     const RowKernels& op = *p.op;
     const Axis& a = *p.axis;
     const bool together = spare.v || (a.s == 1 && p.out_stride == run);
     const Planes results = spare.v ? spare : out;
     const int64_t positions = spare.v ? (p.count - 1) * a.s + 1 : p.count;
-    const auto each_window = [&](auto reduce_at) {  // reduce_at(out, position in the line, elements)
+    const auto each_window = [&](auto reduce_at) {  // calls reduce_at(out, position in the line, elements)
         if (together) return reduce_at(results, int64_t{0}, positions * run);
         for (int64_t j = 0; j < p.count; ++j) reduce_at(p.ahead(out, j * p.out_stride), j * a.s * run, run);
     };
     const int64_t apart = a.d * run;
-    int64_t held = 1, length = line_length(a, p.count);
-    Planes part = in;  // Sₘ of m = held
+    int64_t taps = 1, length = line_length(a, p.count);
+    Planes part = in;  // Sₘ for m = taps
     const auto fourfold = [&] {
-        length -= 3 * held * a.d;
-        op.parts[2](sums, part, {{0, held, 2 * held, 3 * held}, apart, p.weight}, length * run);
+        length -= 3 * taps * a.d;
+        op.parts[2](sums, part, {{0, taps, 2 * taps, 3 * taps}, apart, p.weight}, length * run);
         part = sums;
-        held *= 4;
+        taps *= 4;
     };
     if (op.summed) {
         bool started = false;
-        Planes lone{nullptr, nullptr};  // the last element, which stays where it is until there is one to add it to
+        Planes lone{nullptr, nullptr};  // the last tap, read in place when the next digit is added
         const auto collect = [&](int64_t digit, int64_t first) {
             each_window([&](Planes to, int64_t position, int64_t n) {
                 const Planes from = p.ahead(part, position + first * apart);
                 const Planes rest = lone.v ? p.ahead(lone, position) : started ? to : from;
-                op.digit[lone.v || started][digit - 1](to, from, held * apart, rest, n);
+                op.digit[lone.v || started][digit - 1](to, from, taps * apart, rest, n);
             });
             started = true;
             lone = {nullptr, nullptr};
         };
         for (;; fourfold()) {
-            const int64_t rest = a.k / held;
-            if (held == 1 && rest % 4 == 1 && rest > 1)
+            const int64_t rest = a.k / taps;
+            if (taps == 1 && rest % 4 == 1 && rest > 1)
                 lone = p.ahead(in, (a.k - 1) * apart);
             else if (rest % 4)
-                collect(rest % 4, rest / 4 * 4 * held);
+                collect(rest % 4, rest / 4 * 4 * taps);
             if (rest < 4) break;
             if (rest < 8) {
                 collect(4, 0);
@@ -227,11 +229,11 @@ void windows_by_log_step(const Line& p, Planes in, Planes out, int64_t run, Plan
             }
         }
     } else {
-        while (4 * held < a.k) fourfold();
-        // The last parts overlap, which changes no maximum.
-        const int64_t count = ceil_div(a.k, held), last = a.k - held;
-        const Parts two{{0, last}, apart, p.weight}, three{{0, held, last}, apart, p.weight};
-        const Parts four{{0, held, 2 * held, last}, apart, p.weight};
+        while (4 * taps < a.k) fourfold();
+        // Overlapping parts do not change a maximum.
+        const int64_t count = ceil_div(a.k, taps), last = a.k - taps;
+        const Parts two{{0, last}, apart, p.weight}, three{{0, taps, last}, apart, p.weight};
+        const Parts four{{0, taps, 2 * taps, last}, apart, p.weight};
         each_window([&](Planes to, int64_t position, int64_t n) {
             op.parts[count - 2](to, p.ahead(part, position), count == 2 ? two : count == 3 ? three : four, n);
         });
@@ -244,7 +246,7 @@ void windows_by_log_step(const Line& p, Planes in, Planes out, int64_t run, Plan
 
 // ------------------------------------------------------------------------------------------- pairwise reduction
 
-// k elements to one, by pairs of neighbours again and again. a and b are working memory for k/2 + 1 elements.
+// Reduces k elements to one by combining neighbours repeatedly. a and b are working memory for k/2 + 1 elements.
 static void pairwise(const Line& p, Planes out, Planes elements, int64_t k, int64_t weight, int64_t offset, Planes a,
                      Planes b) {
     const RowKernels& op = *p.op;
@@ -268,7 +270,7 @@ static void pairwise(const Line& p, Planes out, Planes elements, int64_t k, int6
 void windows_pairwise(const Line& p, Planes in, Planes out, bool together, Planes a, Planes b, Planes tops) {
     const RowKernels& op = *p.op;
     const Axis& axis = *p.axis;
-    if (together) {  // windows side by side are halved together while k is even
+    if (together) {  // adjacent windows are halved together while k is even
         Planes elements = p.ahead(in, window_start(axis, p.j0) - p.c0);
         int64_t k = axis.k, weight = p.weight;
         for (; k % 2 == 0; k /= 2, weight *= 2) {
@@ -284,7 +286,8 @@ void windows_pairwise(const Line& p, Planes in, Planes out, bool together, Plane
     for (int64_t j = 0; j < p.count; ++j) {
         const Span real = real_taps(axis, p.j0 + j);
         const int64_t k = real.end - real.begin, offset = real.begin * p.weight;
-        if (k == 0 || (op.summed && k < taps_of(axis, p.j0 + j))) {  // an incomplete tree keeps its shape
+        if (k == 0 ||
+            (op.summed && k < taps_of(axis, p.j0 + j))) {  // a clipped window keeps the shape of the full tree
             windows_one_by_one(p, in, out, j, j + 1);
             continue;
         }
@@ -298,8 +301,8 @@ void windows_pairwise(const Line& p, Planes in, Planes out, bool together, Plane
         for (int64_t i = 0; i < blocks; ++i)
             pairwise(p, p.ahead(tops, i), p.ahead(elements, i * kBlock), min(kBlock, k - i * kBlock), p.weight, 0, a,
                      b);
-        // Blocks of blocks: two levels are enough for 2^26 elements, and beyond that the working memory is small next
-        // to x.
+        // Blocks of blocks: two levels are enough for 2^26 elements, and beyond that the working memory is small
+        // compared to x.
         pairwise(p, result, tops, blocks, p.weight * kBlock, offset, p.ahead(tops, blocks), p.ahead(tops, 2 * blocks));
     }
 }
@@ -312,28 +315,28 @@ bool pixels_pay(const Line& p) {
            p.run * p.op->width <= kMaxPixelBytes;
 }
 
-// Pixels of less than 16 bytes are written with what lies behind them, which the next ones overwrite. The last windows
-// of a line are therefore made elsewhere.
+// Pixels of less than 16 bytes are stored together with garbage after them, which the next pixel overwrites. The last
+// windows of a line are therefore computed in a buffer.
 static int64_t last_windows(const Line& p) {
     const int64_t wide = kPixelBytes / p.op->width;
-    return p.run >= wide ? 0 : min(p.whole.end - p.whole.begin, ceil_div(wide, p.run));
+    return p.run >= wide ? 0 : min(p.interior.end - p.interior.begin, ceil_div(wide, p.run));
 }
 
 int64_t pixel_room(const Line& p) {
-    const int64_t last = last_windows(p);  // all real, so that they are no longer than the line
+    const int64_t last = last_windows(p);  // unclipped windows, so no longer than the line
     return last > 0 ? line_length(*p.axis, last) * p.run + kPixelBytes / p.op->width : 0;
 }
 
 void windows_of_pixels(const Line& p, Planes in, Planes out, Planes elements, Planes results) {
     const RowKernels& op = *p.op;
     const Axis& a = *p.axis;
-    const int64_t count = p.whole.end - p.whole.begin, step = a.s * p.run, apart = a.d * p.run, width = op.width;
-    windows_one_by_one(p, in, out, 0, min(p.whole.begin, p.count));
+    const int64_t count = p.interior.end - p.interior.begin, step = a.s * p.run, apart = a.d * p.run, width = op.width;
+    windows_one_by_one(p, in, out, 0, min(p.interior.begin, p.count));
     if (count > 0) {
         const auto reduce = op.pixels[a.k == 2 ? 0 : a.k == 3 ? 1 : 2];
         const int64_t last = last_windows(p), others = count - last;
-        const Planes from = p.ahead(in, (window_start(a, p.j0 + p.whole.begin) - p.c0) * p.run);
-        const Planes to = p.ahead(out, p.whole.begin * p.run);
+        const Planes from = p.ahead(in, (window_start(a, p.j0 + p.interior.begin) - p.c0) * p.run);
+        const Planes to = p.ahead(out, p.interior.begin * p.run);
         reduce(to, from, others, step, apart, a.k, p.run, p.weight);
         if (last) {
             const int64_t n = line_length(a, last) * p.run * width;
@@ -345,12 +348,12 @@ void windows_of_pixels(const Line& p, Planes in, Planes out, Planes elements, Pl
             if (end.w) copy_bytes(end.w, results.w, last * p.run * width);
         }
     }
-    windows_one_by_one(p, in, out, max(p.whole.begin, p.whole.end), p.count);
+    windows_one_by_one(p, in, out, max(p.interior.begin, p.interior.end), p.count);
 }
 
-// --------------------------------------------------------------------------------------- transposes of strides
+// ---------------------------------------------------------------------------------- transposes of strided windows
 
-Span whole_transposed(const Axis& a, int64_t j0, int64_t count) {
+Span interior_transposed(const Axis& a, int64_t j0, int64_t count) {
     const int64_t most_taps = ceil_div(a.spread_taps, a.spread_stride);
     int64_t begin = max(j0, most_taps * a.spread_stride - 1 - a.spread_low);
     const int64_t end = min(j0 + count, a.n * a.spread_stride - a.spread_low);
@@ -358,39 +361,40 @@ Span whole_transposed(const Axis& a, int64_t j0, int64_t count) {
     return {begin - j0, max(begin, end) - j0};
 }
 
-void windows_transposed(const Line& p, Planes in, Planes out, Span whole, char* buffer) {
+void windows_transposed(const Line& p, Planes in, Planes out, Span interior, char* buffer) {
     const RowKernels& op = *p.op;
     const Axis& a = *p.axis;
-    const int64_t stride = a.spread_stride, run = p.run, all = whole.end - whole.begin, width = op.width;
+    const int64_t stride = a.spread_stride, run = p.run, all = interior.end - interior.begin, width = op.width;
     const bool interleaved = stride == 2 && run == 1;
     const char* even = nullptr;
     for (int64_t phase = 0; phase < min(stride, all); ++phase) {
-        const int64_t c = whole.begin + phase;
-        const int64_t from = p.j0 + c + a.spread_low, last = from / stride;  // the last output that sees element c
+        const int64_t c = interior.begin + phase;
+        const int64_t from = p.j0 + c + a.spread_low, last = from / stride;  // the last window that contains element c
         const int64_t taps = from % stride < a.spread_taps ? (a.spread_taps - 1 - from % stride) / stride + 1 : 0;
-        const int64_t count = (whole.end - c + stride - 1) / stride;
+        const int64_t count = (interior.end - c + stride - 1) / stride;
         const Planes first = p.ahead(in, (last - taps + 1 - p.c0) * run);
         set_rows(p, first, taps, run);
-        // One output can be read where it lies.
-        const char* joined = taps == 1 ? first.v : buffer;
+        // A single window's value is read in place.
+        const char* total = taps == 1 ? first.v : buffer;
         if (taps != 1) op.reduce({buffer, nullptr}, p.rows, 0, taps, taps, count * run, p.weight);
         char* to = out.v + c * run * width;
         if (interleaved && phase == 0) {
-            even = joined;
+            even = total;
             buffer += count * width;
         } else if (interleaved) {
-            op.interleave(out.v + whole.begin * width, even, joined, count);
-            if (all % 2) std::memcpy(out.v + (whole.end - 1) * width, even + count * width, static_cast<size_t>(width));
+            op.interleave(out.v + interior.begin * width, even, total, count);
+            if (all % 2)
+                std::memcpy(out.v + (interior.end - 1) * width, even + count * width, static_cast<size_t>(width));
         } else if (run == 1 && width == 4) {
-            for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * stride * 4, joined + i * 4, 4);
+            for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * stride * 4, total + i * 4, 4);
         } else if (run == 1 && width == 8) {
-            for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * stride * 8, joined + i * 8, 8);
+            for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * stride * 8, total + i * 8, 8);
         } else {
             for (int64_t i = 0; i < count; ++i)
-                copy_bytes(to + i * stride * run * width, joined + i * run * width, run * width);
+                copy_bytes(to + i * stride * run * width, total + i * run * width, run * width);
         }
     }
-    if (interleaved && all == 1) std::memcpy(out.v + whole.begin * width, even, static_cast<size_t>(width));
+    if (interleaved && all == 1) std::memcpy(out.v + interior.begin * width, even, static_cast<size_t>(width));
 }
 
 }  // namespace cenote

@@ -68,7 +68,7 @@ int64_t pixel_room(const Line& p);
 void windows_of_pixels(const Line& p, Planes in, Planes out, Planes elements, Planes results);
 
 // Transposes of strided windows: elements a stride apart receive from equally many windows and form one long row.
-Span whole_transposed(const Axis& a, int64_t j0, int64_t count);
-void windows_transposed(const Line& p, Planes in, Planes out, Span whole, char* buffer);
+Span interior_transposed(const Axis& a, int64_t j0, int64_t count);
+void windows_transposed(const Line& p, Planes in, Planes out, Span interior, char* buffer);
 
 }  // namespace cenote

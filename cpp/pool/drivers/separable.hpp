@@ -31,7 +31,7 @@ struct LinePass {
     const Axis* axis;
     int64_t j0, count;     // the windows of this tile
     int64_t c0, elements;  // the elements they cover, without padding
-    Span whole;            // the windows without taps on padding, relative to j0
+    Span interior;         // the windows without taps on padding, relative to j0
     int64_t run, in_stride, out_stride;
     int64_t weight;  // stride of a tap in the argmax offset
 };

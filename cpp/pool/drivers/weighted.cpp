@@ -11,12 +11,12 @@ namespace {
 
 #include "pool/tile_rows.inl"
 
-// An array that lies in memory as the job's x does.
+// An array with the memory layout of the schedule's x.
 struct TileSource {
     DType type;
     const char* data;
 
-    const char* beside(const PoolSchedule& job, const char* x) const {
+    const char* counterpart(const PoolSchedule& job, const char* x) const {
         return data + (x - job.x) / size_of(job.in) * size_of(type);
     }
 };
@@ -25,15 +25,15 @@ double* load_tile(const WeightedJob& job, const PoolTile& b, TileSource source, 
     double *out = take_row(arena, size), *to = out;
     const InputRows rows = input_rows(job.windows, b);
     for_input_rows(job.windows, b, rows, [&](const char* x) {
-        job.rows->load(source.type, to, source.beside(job.windows, x), size_of(source.type), rows.n, false);
+        job.rows->load(source.type, to, source.counterpart(job.windows, x), size_of(source.type), rows.n, false);
         to += rows.n;
     });
     std::fill_n(to, kVectorRoom, 0.0);
     return out;
 }
 
-// A tile of windows: the sums of its terms and, of a sum, of weight times t; and how many elements of each window need
-// the shifted form.
+// A tile of windows: the sums of its terms; for a weighted sum also those of weight times t; and how many elements of
+// each window need the shifted form.
 struct WindowTile {
     PoolTile b;
     int64_t stride[kMaxDims];  // of the elements
@@ -61,7 +61,7 @@ void sum_windows(const WeightedJob& job, int64_t task, bool with_t, WindowTile& 
     tile.some_shifted = false;
     int64_t done = 0;
     for_input_rows(windows, b, rows, [&](const char* x) {
-        const char* t = with_t ? tile.t.beside(windows, x) : nullptr;
+        const char* t = with_t ? tile.t.counterpart(windows, x) : nullptr;
         tile.some_shifted |= !job.rows->terms(job.factors, windows.in, x, job.t_type, t, terms + done,
                                               with_t ? sums + done : nullptr, rows.n);
         done += rows.n;
@@ -78,31 +78,31 @@ bool has_padding(const PoolSchedule& job) {
     return std::any_of(job.axis, job.axis + job.rank, [](const Axis& a) { return a.low || a.high; });
 }
 
-// A row of windows: their normalisers, and marks on those that take the shifted form, null for none.
+// A row of windows: their normalisers, and marks for those in shifted form (null if there are none).
 struct WindowRow {
     RowOfWindows at;
     int64_t offset, y, n;
     const double *totals, *marks;
 };
 
-// Padding's part of the normalisers of a row.
+// Adds the contribution of padding to the normalisers of a row.
 void add_pads(const Factors& f, const RowOfWindows& r, double* totals, double* marks) {
     const int last = r.job.rank - 1;
     const bool along = r.rows.depth <= last;
     int64_t j[kMaxDims];
     for (int q = 0; q < r.rows.depth; ++q) j[q] = r.b.j0[q] + r.row[q];
-    double padded = 1, real = 1;  // along the other axes
+    double padded = 1, real = 1;  // over the other axes
     for (int q = 0; q < r.rows.depth; ++q) {
         const Span all = padded_taps(r.job.axis[q], j[q]), taps = real_taps(r.job.axis[q], j[q]);
         padded *= static_cast<double>(all.end - all.begin);
         real *= static_cast<double>(taps.end - taps.begin);
     }
-    // Windows inside of the array have none.
-    const Span whole =
+    // Interior windows have no padding.
+    const Span interior =
         along && padded == real ? interior_windows(r.job.axis[last], r.b.j0[last], r.b.count[last]) : Span{};
     for (int64_t i = 0; i < (along ? r.b.count[last] : 1); ++i) {
-        if (i >= whole.begin && i < whole.end) {
-            i = whole.end - 1;
+        if (i >= interior.begin && i < interior.end) {
+            i = interior.end - 1;
             continue;
         }
         double pads = padded - real;
@@ -145,8 +145,8 @@ void for_window_rows(const WeightedJob& job, const WindowTile& tile, Arena* aren
     });
 }
 
-// Whether a tile of elements sees a window that takes the shifted form.
-bool sees_shifted(const WeightedJob& job, const PoolTile& b) {
+// Whether any window that contains an element of the tile is in shifted form.
+bool has_shifted_windows(const WeightedJob& job, const PoolTile& b) {
     const PoolSchedule& elements = job.elements;
     const InputRows rows = input_rows(elements, b);
     bool any = false;
@@ -179,10 +179,10 @@ void weighted_sum_tile(const WeightedJob& job, int64_t task, Arena* arena) {
     });
 }
 
-// The first stage of a spread: g times the factor of its window; where the window takes the shifted form 0, and what
-// that needs.
+// The first stage of the transpose: g times the factor of its window, or 0 and the shift where the window is in shifted
+// form.
 void weighted_windows_tile(const WeightedJob& job, int64_t task, Arena* arena) {
-    // A window was found that needs the shifted form: all tiles are done again, with room for it.
+    // Some window needs the shifted form: the stage is run again, with memory for pivots.
     if (!job.pivot && __atomic_load_n(job.shifted, __ATOMIC_RELAXED)) return;
     WindowTile tile;
     sum_windows(job, task, false, tile, arena);
@@ -216,7 +216,7 @@ void weighted_windows_tile(const WeightedJob& job, int64_t task, Arena* arena) {
     });
 }
 
-// The second stage: each element gathers from the windows that see it.
+// The second stage: each element gathers from the windows that contain it.
 void weighted_elements_tile(const WeightedJob& job, int64_t task, Arena* arena) {
     const PoolSchedule& elements = job.elements;
     const PoolTile b = locate(elements, task);
@@ -230,7 +230,7 @@ void weighted_elements_tile(const WeightedJob& job, int64_t task, Arena* arena) 
     const View totals = run_passes(*job.rows->sum_rows(DType::f64), elements, b, in, nullptr, arena);
     const ResultRows rows = result_rows(elements, b, totals.stride);
     const DType type = job.windows.in;
-    const bool shifted = job.pivot && sees_shifted(job, b);
+    const bool shifted = job.pivot && has_shifted_windows(job, b);
     double *sums = nullptr, *x = nullptr;
     if (shifted) {
         sums = take_row(arena, rows.n);

@@ -11,16 +11,16 @@ namespace cenote {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr int64_t kPart = 256;  // taps along the window's last axis that are added up on their own
+constexpr int64_t kPart = 256;  // taps along the window's last axis per partial sum
 
-// Where such a part of a sum ends. It depends on the window alone, so that single windows and rows of them agree.
+// Where a partial sum ends. It depends on the window alone, so that single windows and rows of windows agree.
 bool ends_part(int64_t tap, int64_t end) { return tap % kPart == kPart - 1 || tap + 1 == end; }
 
 struct WindowAt {
     int64_t j[kMaxDims], lane;
 };
 
-// Result i of a row.
+// The window of result i of a row.
 WindowAt window_at(const RowOfWindows& r, int64_t i) {
     WindowAt w;
     const int rank = r.job.rank;
@@ -34,10 +34,10 @@ Ratio weight_ratio(const Factors& f) { return {f.of.q, f.of.odd}; }
 Ratio term_ratio(const Factors& f) { return {f.of.p, false}; }
 bool takes_largest(const Factors& f) { return !f.of.exponential || f.of.beta > 0; }
 
-// Changes no pivot, and has no weight where the pivot is finite.
+// Never becomes the pivot, and has weight 0 for a finite pivot.
 double absent_element(const Factors& f) { return !f.of.exponential ? 0.0 : f.of.beta > 0 ? -kInfinity : kInfinity; }
 
-// How many elements of a window are padding with a share in its normaliser.
+// How many padding elements of a window take part in its normaliser.
 double pads_of(const Factors& f, const PoolSchedule& job, const WindowAt& w) {
     double padded = 1, real = 1;
     for (int q = 0; f.of.pads && q < job.rank; ++q) {
@@ -50,7 +50,7 @@ double pads_of(const Factors& f, const PoolSchedule& job, const WindowAt& w) {
 
 // ------------------------------------------------------------------------------------------- single windows
 
-// f(offsets, n) for the elements of a window that are real, part by part, in the window's order.
+// f(offsets, n) for the elements of a window that are not padding, part by part, in the window's order.
 template <class F>
 void for_window(const RowOfWindows& r, const WindowAt& w, F f) {
     const PoolSchedule& job = r.job;
@@ -87,12 +87,12 @@ void for_window(const RowOfWindows& r, const WindowAt& w, F f) {
     }
 }
 
-// What the weights of a window are made of: rest times the row kernel's shifted weights.
+// The weights of a window are `rest` times the shifted weights of the row kernel.
 struct Shift {
     double pivot, rest;
 };
 
-// … of the sum of terms of a window whose pivot is finite and, of a norm, not 0.
+// For a window whose terms sum to `total`, with a finite pivot, which for a norm is not 0.
 Shift finish_shift(const WeightedJob& job, double pads, double pivot, double total) {
     const Factors& f = job.factors;
     if (pads > 0) {
@@ -106,7 +106,7 @@ Shift finish_shift(const WeightedJob& job, double pads, double pivot, double tot
     return {pivot, f.of.q == 0.0 ? 1.0 : job.rows->power(total, f.window)};
 }
 
-// Weights or terms of the part of a window that `from` lists.
+// The weights or terms of the elements that `from` lists.
 struct Part {
     double v[kPart + kVectorRoom], pivot[kPart + kVectorRoom];
 
@@ -135,7 +135,7 @@ Shift shift_of(const WeightedJob& job, const RowOfWindows& r, const WindowAt& w,
     double total = 0;
     if (std::isinf(pivot)) {
         if (!exponential) return {pivot, 1.0};
-        for_window(r, w, [&](const int64_t* from, int64_t n) {  // which share evenly
+        for_window(r, w, [&](const int64_t* from, int64_t n) {  // infinite elements share evenly
             for (int64_t i = 0; i < n; ++i) total += x[from[i]] == pivot;
         });
         return {pivot, total > 0 ? 1.0 / total : 0.0};
@@ -162,7 +162,7 @@ double sum_of(const WeightedJob& job, const RowOfWindows& r, const WindowAt& w, 
     return total;
 }
 
-// For one element; whether it sees a window that takes the shifted form.
+// For one element; returns whether any window that contains it is in shifted form.
 bool spread_of(const WeightedJob& job, const RowOfWindows& r, const WindowAt& w, double x, const double* pivot,
                const double* rest, double& total) {
     total = 0;
@@ -188,9 +188,9 @@ bool spread_of(const WeightedJob& job, const RowOfWindows& r, const WindowAt& w,
 
 // ------------------------------------------------------------------------------------------ rows of windows
 //
-// The same tap by tap: to the same bits, and faster where most windows of a row take the shifted form.
+// The same tap by tap: the same bits, and faster if most windows of a row are in shifted form.
 
-// The taps of a row of windows in the window's order, those along the row being the union of theirs.
+// The taps of a row of windows in the window's order; along the row, the union of the windows' taps.
 class RowTaps {
  public:
     explicit RowTaps(const RowOfWindows& r) : r_(r), along_{INT64_MAX, 0} {
@@ -204,10 +204,10 @@ class RowTaps {
         }
     }
 
-    // Whether most taps are real for most windows. With a stride as large as huge padding, each is real for one.
+    // Whether most taps are real for most windows. With huge padding and a stride to match, each is real for one only.
     bool pays() const { return is_lanes() || along_.end - along_.begin <= 2 * longest_ + 16; }
 
-    // f(base, tap along the row, whether a part of the sum ends) for every tap.
+    // f(base, tap along the row, whether a partial sum ends) for every tap.
     template <class F>
     void for_taps(F f) const {
         const PoolSchedule& job = r_.job;
@@ -240,7 +240,7 @@ class RowTaps {
         }
     }
 
-    // The elements at a tap, one for each window of the row; `absent` where it is not real.
+    // The elements at a tap, one for each window of the row; `absent` where the tap is padding.
     void gather(const double* from, int64_t base, int64_t tap, double absent, double* to) const {
         const auto copy = [](double* into, const double* x, int64_t n) {
             std::memcpy(into, x, static_cast<size_t>(n) * sizeof(double));
@@ -270,7 +270,7 @@ class RowTaps {
     }
 
  private:
-    // A row that is one window's lanes.
+    // The row is the lanes of one window.
     bool is_lanes() const { return r_.rows.depth == r_.job.rank; }
 
     const RowOfWindows& r_;
@@ -300,7 +300,7 @@ void find_pivots(const Factors& f, const RowOfWindows& w, const RowTaps& taps, c
         taps.gather(x, base, tap, absent, r.x);
         if (!f.of.exponential)
             for (int64_t i = 0; i < n; ++i) r.x[i] = std::fabs(r.x[i]);
-        // A NaN is taken, and stays: no comparison with it is true.
+        // A NaN is taken and kept: no comparison with it is true.
         for (int64_t i = 0; i < n; ++i) {
             const bool beats = (sign * r.x[i] > sign * r.pivot[i]) | (r.x[i] != r.x[i]);
             r.pivot[i] = beats ? r.x[i] : r.pivot[i];
@@ -365,7 +365,7 @@ void sum_shifted(const WeightedJob& job, const RowOfWindows& w, const double* x,
             for (int64_t i = 0; i < n; ++i) r.x[i] = (r.x[i] * r.rest[i]) * r.t[i];
         });
     for (int64_t i = 0; i < n; ++i) {
-        // Infinity and NaN times the 0 of an absent tap would be NaN.
+        // Infinity or NaN times the 0 of an absent tap would be NaN.
         if (marks[i] == 0.0 || (by_rows && std::isfinite(r.rest[i]))) continue;
         r.totals[i] = sum_of(job, w, window_at(w, i), {r.pivot[i], r.rest[i]}, x, t);
     }
@@ -382,7 +382,7 @@ void spread_shifted(const WeightedJob& job, const RowOfWindows& w, const double*
         }
         return;
     }
-    std::fill_n(r.t, n, 0.0);  // whether an element sees any
+    std::fill_n(r.t, n, 0.0);  // whether an element is in a window in shifted form
     sum_taps(taps, r, n, [&](int64_t base, int64_t tap) {
         taps.gather(pivot, base, tap, kNan, r.pivot);
         taps.gather(rest, base, tap, 0.0, r.rest);

@@ -1,10 +1,10 @@
-// Winners of small windows on their way out: rows of lanes as wide as the values, in the nearest cache, become numbers
-// in the window, as bytes, or flat indices.
+// Argmax of small windows on their way to memory: rows in lanes as wide as the values wait in the L1 cache and are then
+// stored as window offsets in bytes or as flat indices.
 
-constexpr int64_t kArgmaxRows = 2048;                 // argmax that wait there, if one row has not more
+constexpr int64_t kArgmaxRows = 2048;                 // argmax that wait in the cache, or one row if that is more
 constexpr int64_t kStreamIndices = int64_t{8} << 20;  // bytes
 
-// Numbers in the window, as bytes.
+// Window offsets as bytes.
 template <class L, class W>
 CENOTE_INLINE inline void write_bytes(uint8_t* p, W w) {
     if constexpr (L::count == 1) {
@@ -29,7 +29,7 @@ CENOTE_ONCE void store_offsets(uint8_t* out, const U* pending_argmax, int64_t n)
     });
 }
 
-// Whether flat indices are so many that none of them is in the cache when it is read.
+// Whether there are so many flat indices that they should not go through the cache.
 inline bool indices_stream(const PoolSchedule& job) {
     int64_t bytes = job.lanes * static_cast<int64_t>(sizeof(int64_t));
     for (int q = 0; q < job.rank; ++q) bytes *= job.axis[q].o;
@@ -37,7 +37,7 @@ inline bool indices_stream(const PoolSchedule& job) {
     return job.argmax_format == ArgmaxFormat::index && bytes >= kStreamIndices;
 }
 
-// A vector of indices. No winner is ~0, of which -1 is made.
+// A vector of indices. An empty window is ~0, which becomes -1.
 template <class U>
 CENOTE_INLINE inline auto some_indices(const U* pending_argmax) {
     using Words = typename VecOf<int64_t, kVectorBytes>::type;
@@ -47,7 +47,7 @@ CENOTE_INLINE inline auto some_indices(const U* pending_argmax) {
         return widened<Words>(reinterpret_cast<const int32_t*>(pending_argmax));
 }
 
-constexpr int64_t kLine = 8;  // indices in a line of the cache
+constexpr int64_t kLine = 8;  // indices per cache line
 
 template <class U>
 CENOTE_INLINE inline void store_index_line(int64_t* out, const U* pending_argmax) {
@@ -74,17 +74,16 @@ CENOTE_ONCE void store_indices(int64_t* out, const U* pending_argmax, int64_t n,
     for (; i < n; ++i) one(i);
 }
 
-// Rows of n argmax offsets each that wait to be stored, the first one at element y of the results, `step` elements
-// apart.
+// Rows of n argmax each that wait to be stored, the first one at index y of the results, `step` elements apart.
 template <class U>
 struct ArgmaxStore {
     U* rows;
     bool streaming;
-    // Whole lines of indices that go by streaming stores are written while the next rows are made: many such stores in
-    // a row are waited for (max 3×3 s1 of 26 MB, two threads: 4.5 ms, and 3.9 so).
+    // Whole cache lines of indices are streamed while the next rows are computed: many streaming stores in sequence
+    // stall (max 3×3 s1 of 26 MB, two threads: 4.5 vs. 3.9 ms).
     int64_t* lines;  // null if there are none
     int64_t head;    // argmax before the first line
-    int64_t line;    // the next one
+    int64_t line;    // the next line to be stored
 
     void begin_rows(const PoolSchedule& job, int64_t y, int64_t n, int64_t step) {
         lines = nullptr;
@@ -94,7 +93,7 @@ struct ArgmaxStore {
         head = -static_cast<int64_t>(reinterpret_cast<uintptr_t>(out) / 8) & (kLine - 1);
         lines = out + head;
     }
-    // `ready` argmax are there.
+    // `ready` argmax have been computed.
     CENOTE_INLINE void flush_some(int64_t ready) {
         if (head + (line + 1) * kLine > ready) return;
         store_index_line(lines + line * kLine, rows + head + line * kLine);

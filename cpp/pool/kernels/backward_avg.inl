@@ -1,7 +1,7 @@
-// Transposes of sums over windows that tile: each element is in one window at most, whose value it gets, and zero
-// without one. Values are the caller's array, which need not be aligned.
+// Transposes of sums over windows that do not overlap: each element is in at most one window and gets its value, or
+// zero. The values are the user's array, which need not be aligned.
 
-// Elements 2m - low and 2m - low + 1 along a row are those of value m; n elements from element j0 on.
+// Elements 2m - low and 2m - low + 1 of a row belong to value m; n elements from element j0 on.
 template <class T>
 inline void spread_row(T* out, const T* value, const Axis& a, int64_t j0, int64_t n, const Division<T>& by,
                        bool streaming) {

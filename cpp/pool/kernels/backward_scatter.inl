@@ -1,37 +1,37 @@
-// Each window's value added to the element of its winner: the adjoint of reading the argmax.
+// Scatter-add: each window's value is added to the element at its argmax. The adjoint of gathering by argmax.
 //
-// A task owns the elements of one plane, or a slab of rows of it, zeroes them as it comes to them and adds to them in
-// the windows' order, so that a sum does not depend on how the plane is cut. Small windows are gone over tap by tap
-// with whole vectors (add the value where the winner is this tap, zero elsewhere), large ones window by window. Values
-// are the user's array, which need not be aligned.
+// A task owns the elements of one plane, or of a slab of its rows. It zeroes them as it reaches them and adds in the
+// order of the windows, so that a sum does not depend on how the plane is divided. Small windows are processed tap by
+// tap in whole vectors (add the value where the argmax is this tap, zero elsewhere), large ones window by window. The
+// values are the user's array, which need not be aligned.
 
-constexpr int64_t kTapByTap = 32;  // elements of a window up to which that is faster; level at about 40, float32
+constexpr int64_t kTapByTap = 32;  // window size up to which that is faster; equal at about 40 for float32
 
-// to[i] += value[i] where the winner is `id`.
+// to[i] += value[i] where the argmax is `id`.
 template <class T>
-inline void add_where(T* to, const T* value, const Unsigned<T>* winner, int64_t id, int64_t n) {
+inline void add_where(T* to, const T* value, const Unsigned<T>* argmax, int64_t id, int64_t n) {
     using U = Unsigned<T>;
     for_lanes<T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
         using W = typename Rebind<V, U>::type;
-        const V masked = load<W>(winner + i) == splat<W>(static_cast<U>(id)) ? load<V>(value + i) : splat<V>(T{0});
+        const V masked = load<W>(argmax + i) == splat<W>(static_cast<U>(id)) ? load<V>(value + i) : splat<V>(T{0});
         store(to + i, load<V>(to + i) + masked);
     });
 }
 
-// The same for two neighbouring taps of windows two apart: to[2i] and to[2i + 1]. second < 0: the first tap only.
+// The same for two neighbouring taps of windows with stride 2: to[2i] and to[2i + 1]. second < 0: the first tap only.
 template <class T>
-inline void add_where_2(T* to, const T* value, const Unsigned<T>* winner, int64_t first, int64_t second, int64_t n) {
+inline void add_where_2(T* to, const T* value, const Unsigned<T>* argmax, int64_t first, int64_t second, int64_t n) {
     using U = Unsigned<T>;
     using V = typename Lane<T, kVectorBytes>::V;
     using W = typename Rebind<V, U>::type;
     constexpr int wide = Lane<T, kVectorBytes>::count;
-    // The largest number is that of windows without a winner: no second tap has one that nobody has.
+    // The largest number marks empty windows, so the number below it stands for a missing second tap.
     const U one = static_cast<U>(first), other = static_cast<U>(second < 0 ? ~U{0} - 1 : static_cast<U>(second));
     int64_t i = 0;
     for (; i + wide <= n; i += wide) {
         const V v = load<V>(value + i);
-        const W w = load<W>(winner + i);
+        const W w = load<W>(argmax + i);
         V low, high;
         interleave(V(w == splat<W>(one) ? v : V{}), V(w == splat<W>(other) ? v : V{}), low, high,
                    typename MakeSeq<wide>::type{});
@@ -40,31 +40,32 @@ inline void add_where_2(T* to, const T* value, const Unsigned<T>* winner, int64_
     }
     for (; i < n; ++i) {
         const T v = load<T>(value + i);
-        if (winner[i] == one) to[2 * i] += v;
-        if (winner[i] == other) to[2 * i + 1] += v;
+        if (argmax[i] == one) to[2 * i] += v;
+        if (argmax[i] == other) to[2 * i + 1] += v;
     }
 }
 
-// The windows along a row, two apart, for which tap t, tap t + 1, or both are elements.
+// The windows along a row with stride 2 for which tap t, tap t + 1, or both are not padding.
 struct Pair {
     Span first, second, both;
 };
 
 template <class T>
-struct Scattering {
+struct ScatterContext {
     const PoolSchedule& job;
-    char* x;              // the plane
-    int64_t y;            // the element of its first window
-    int64_t begin, end;   // the elements of axis 0 that are this task's
-    Unsigned<T>* argmax;  // a row of argmax in lanes as wide as the values
-    int64_t* tap;         // of tap i of the axes before the row: a number per axis
+    char* x;              // address of the plane
+    int64_t y;            // index of its first window
+    int64_t begin, end;   // the elements of axis 0 that this task owns
+    Unsigned<T>* argmax;  // a row of argmax offsets in lanes as wide as the values
+    int64_t* tap;         // the tap numbers of tap i along each axis before the row
     int64_t taps;
-    Pair* pairs;  // of each tap along the row
+    Pair* pairs;  // for each tap along the row
 };
 
-// Where tap i of a row of windows lies, its number in the window, and whether it is an element of this task.
+// The address of tap i of a row of windows and its window offset; false if this task does not own it.
 template <class T>
-inline bool locate_tap(const Scattering<T>& s, const int64_t* at, int depth, int64_t i, char*& elements, int64_t& id) {
+inline bool locate_tap(const ScatterContext<T>& s, const int64_t* at, int depth, int64_t i, char*& elements,
+                       int64_t& id) {
     elements = s.x;
     id = 0;
     for (int q = 0; q < depth; ++q) {
@@ -78,8 +79,8 @@ inline bool locate_tap(const Scattering<T>& s, const int64_t* at, int depth, int
 }
 
 inline Pair pair_at(const Axis& a, int64_t t) {
-    const auto windows = [&](int64_t low,
-                             int64_t high) {  // those whose elements at `low` … `high` from the first exist
+    // The windows whose elements `low` … `high` after the first exist.
+    const auto windows = [&](int64_t low, int64_t high) {
         const int64_t first = min(a.o, max(0, ceil_div(a.low - low, a.s)));
         return Span{first, max(first, min(a.o, floor_div(a.n - 1 + a.low - high, a.s) + 1))};
     };
@@ -87,10 +88,10 @@ inline Pair pair_at(const Axis& a, int64_t t) {
     return {windows(at, at), t + 1 < a.k ? windows(at + 1, at + 1) : Span{0, 0}, windows(at, at + 1)};
 }
 
-// A row of windows along the innermost axis, to the row of elements of one tap of the other axes. Later taps first:
-// that is the order of the windows, seen from an element.
+// Adds a row of windows along the innermost axis to the row of elements at one tap of the other axes. Later taps first:
+// for an element, that is the order of the windows.
 template <class T>
-inline void scatter_row(const Scattering<T>& s, T* elements, const T* value, int64_t id) {
+inline void scatter_row(const ScatterContext<T>& s, T* elements, const T* value, int64_t id) {
     const int last = s.job.rank - 1;
     const Axis& a = s.job.axis[last];
     const int64_t weight = s.job.weight[last];
@@ -104,7 +105,7 @@ inline void scatter_row(const Scattering<T>& s, T* elements, const T* value, int
     }
     for (int64_t t = (a.k - 1) / 2 * 2; t >= 0; t -= 2) {  // s = 2, d = 1
         const Pair& pair = s.pairs[t];
-        const auto alone = [&](Span all, int64_t tap) {  // at the ends, where one of the two is no element
+        const auto alone = [&](Span all, int64_t tap) {  // at the ends, where one of the two taps is padding
             for (int64_t j = all.begin; j < all.end; ++j) {
                 if (j == pair.both.begin) j = pair.both.end;
                 if (j < all.end && s.argmax[j] == static_cast<Unsigned<T>>(id + tap * weight))
@@ -128,15 +129,15 @@ inline bool tap_by_tap(const PoolSchedule& job) {
     return a.s == 1 || (a.s == 2 && a.d == 1);
 }
 
-// Task: an outer position and a slab of tile[0] elements of axis 0. With `direct` the plane is in one piece and zeroed
-// here, otherwise it has been zeroed before. x is written: it is const in a PoolSchedule because everyone else reads
-// it.
+// Task: an outer position and a slab of tile[0] elements of axis 0. With `direct` the plane is contiguous and zeroed
+// here, otherwise it has been zeroed before. Writes to x, which is const in a PoolSchedule because all other kernels
+// read it.
 template <class T, class O>
 void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
     const int64_t slab = task % job.tiles[0];
     task /= job.tiles[0];
     const int64_t begin = slab * job.tile[0], end = min(begin + job.tile[0], job.axis[0].n);
-    Scattering<T> s{job, const_cast<char*>(job.x), 0, begin, end, nullptr, nullptr, 0, nullptr};
+    ScatterContext<T> s{job, const_cast<char*>(job.x), 0, begin, end, nullptr, nullptr, 0, nullptr};
     for (int i = job.outer - 1; i >= 0; --i) {
         s.x += task % job.outer_size[i] * job.outer_x[i];
         s.y += task % job.outer_size[i] * job.outer_y[i];
@@ -147,9 +148,9 @@ void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
     const int64_t n = lanes ? job.lanes : job.axis[last].o;
     const O none = static_cast<O>(~O{0});
 
-    int64_t* along = nullptr;      // bytes from the row's first element to the first one of each window
-    int64_t* distance = nullptr;   // bytes from a window's first element to each of its elements
-    int64_t* first_tap = nullptr;  // the number along axis 0 of each of a window's elements
+    int64_t* along = nullptr;      // byte offset of each window of a row
+    int64_t* distance = nullptr;   // byte offset of each tap in its window
+    int64_t* first_tap = nullptr;  // the position along axis 0 of each tap
     if (by_tap) {
         s.argmax = take<Unsigned<T>>(arena, n);
         if (!lanes) {
@@ -187,7 +188,7 @@ void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
     if (distance)
         for (int64_t i = 0; i < job.window_elements; ++i) distance[i] = decode(i, first_tap[i]);
 
-    // Elements of axis 0 are zeroed just before the first window that sees them.
+    // Elements along axis 0 are zeroed just before the first window that contains them.
     const Axis& outermost = job.axis[0];
     int64_t zeroed = s.begin;
     const auto zero_to = [&](int64_t element) {
@@ -200,7 +201,7 @@ void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
 
     int64_t windows[kMaxDims], at[kMaxDims];
     Span rows{0, outermost.o};
-    if (depth > 0 && !outermost.starts && job.tiles[0] > 1) {  // those that see an element of this slab
+    if (depth > 0 && !outermost.starts && job.tiles[0] > 1) {  // those that overlap this slab
         rows.begin = max(0, ceil_div(s.begin + outermost.low - (outermost.k - 1) * outermost.d, outermost.s));
         rows.end = min(outermost.o, floor_div(s.end - 1 + outermost.low, outermost.s) + 1);
     }
@@ -215,10 +216,10 @@ void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
         if (depth > 0 && !outermost.starts)
             zero_to(window_start(outermost, at[0]) + (outermost.k - 1) * outermost.d + 1);
         const T* value = reinterpret_cast<const T*>(job.y) + y;
-        const O* winner = static_cast<const O*>(job.argmax) + y;
+        const O* argmax = static_cast<const O*>(job.argmax) + y;
         if (by_tap) {
             for (int64_t i = 0; i < n; ++i)
-                s.argmax[i] = winner[i] == none ? static_cast<Unsigned<T>>(~Unsigned<T>{0}) : winner[i];
+                s.argmax[i] = argmax[i] == none ? static_cast<Unsigned<T>>(~Unsigned<T>{0}) : argmax[i];
             for (int64_t i = 0; i < s.taps; ++i) {
                 char* elements;
                 int64_t id;
@@ -235,8 +236,8 @@ void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
         for (int q = 0; q < depth; ++q) row += window_start(job.axis[q], at[q]) * job.x_stride[q];
         if (depth > 0) first = window_start(outermost, at[0]);
         for (int64_t i = 0; i < n; ++i) {
-            if (winner[i] == none) continue;
-            const int64_t offset = static_cast<int64_t>(winner[i]);
+            if (argmax[i] == none) continue;
+            const int64_t offset = static_cast<int64_t>(argmax[i]);
             int64_t tap = 0;
             const int64_t bytes = distance ? distance[offset] : decode(offset, tap);
             if (distance) tap = first_tap[offset];

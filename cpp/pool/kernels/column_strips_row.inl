@@ -1,23 +1,23 @@
-// Sums of large windows along a row that is in the nearest cache, in the order of the tree (log_step.inl). First those
-// of a vector's elements from each element on, in registers; all larger ones are then whole vectors apart.
+// Sums of large windows along a row in the L1 cache, in the order of the summation tree (log_step.inl). First the sums
+// of a vector's worth of elements from each element on, in registers; all larger sums are then whole vectors apart.
 
-constexpr int kSumLevels = 24;  // of sums of twice as many elements each: windows have fewer than 2^24
+constexpr int kSumLevels = 24;  // each level sums twice as many elements: windows have fewer than 2^24
 
-// What is fetched while a row is summed up: elements and the place of results that come later.
+// Addresses to prefetch while a row is summed: elements and results that come later.
 struct Later {
     const char *elements, *results;
 };
 
-// Elements By … of a and then of b, as many as a vector has.
+// The elements from number By on of a followed by b, as many as a vector has.
 template <int By, class V, int... I>
 CENOTE_INLINE inline V shifted(V a, V b, Seq<I...>) {
     return __builtin_shufflevector(a, b, (I + By)...);
 }
 
-// The sums of a vector's elements and of `Low` elements, fewer than that, from each element on. `right` has those of
-// the vector to the right: of M, 2M, … elements.
+// The sums of a vector's worth of elements and of `Low` elements, fewer than that, from each element on. `right` has
+// those of the vector to the right: of M, 2M, … elements.
 template <class C, int M, int Low, class Reg>
-CENOTE_INLINE inline void double_up(Reg sum, Reg* right, Reg& whole, Reg& low) {
+CENOTE_INLINE inline void doubling_step(Reg sum, Reg* right, Reg& whole, Reg& low) {
     using T = typename C::T;
     constexpr int wide = Lane<T, kVectorBytes>::count;
     if constexpr (M == wide) {
@@ -32,11 +32,11 @@ CENOTE_INLINE inline void double_up(Reg sum, Reg* right, Reg& whole, Reg& low) {
         }
         const Reg twice = C::combine(sum, C::from_value(shifted<M>(sum.v, right->v, All{})));
         *right = sum;
-        double_up<C, 2 * M, Low>(twice, right + 1, whole, low);
+        doubling_step<C, 2 * M, Low>(twice, right + 1, whole, low);
     }
 }
 
-// From right to left, for sums begin with what is to the right. A vector more is read on the right of the last one.
+// From right to left, because sums extend to the right. One vector beyond the last one is read.
 template <class C, int Low>
 CENOTE_ONCE void sum_vectors(const typename C::T* elements, typename C::T* sums, typename C::T* lows, int64_t vectors,
                              const char* later) {
@@ -44,11 +44,11 @@ CENOTE_ONCE void sum_vectors(const typename C::T* elements, typename C::T* sums,
     constexpr int wide = Lane<typename C::T, kVectorBytes>::count;
     RegOf<C, V> right[8], whole, low;
     const auto last = C::from_value(load<V>(elements + vectors * wide));
-    each<8>(0, [&](int64_t l) CENOTE_INLINE { right[l] = last; });  // no sum that is wanted reaches so far
-    double_up<C, 1, Low>(last, right, whole, low);
+    each<8>(0, [&](int64_t l) CENOTE_INLINE { right[l] = last; });  // no sum that is used extends that far
+    doubling_step<C, 1, Low>(last, right, whole, low);
     for (int64_t v = vectors - 1; v >= 0; --v) {
         __builtin_prefetch(later + v * kVectorBytes, 0, 2);
-        double_up<C, 1, Low>(C::from_value(load<V>(elements + v * wide)), right, whole, low);
+        doubling_step<C, 1, Low>(C::from_value(load<V>(elements + v * wide)), right, whole, low);
         store(sums + v * wide, whole.v);
         if constexpr (Low > 0) store(lows + v * wide, low.v);
     }
@@ -62,8 +62,8 @@ inline void sum_vectors_of(int64_t low, const typename C::T* elements, typename 
     kernel[low](elements, sums, lows, vectors, later);
 }
 
-// Sums along a row: those of m = b, 4b, 16b, … elements from each element on, b being one or a vector's elements, and
-// then of each window the parts that make up k / b, written to the base of 4.
+// Sums along a row: first those of m = b, 4b, 16b, … elements from each element on, where b is 1 or the size of a
+// vector; then for each window the parts given by the base-4 digits of k / b.
 template <class C>
 struct SumAlongRow {
     using T = typename C::T;
@@ -71,9 +71,9 @@ struct SumAlongRow {
     struct Part {
         const T* from;
         int64_t step;
-        int count;  // of sums side by side, `step` apart
+        int count;  // consecutive sums, `step` apart
     };
-    int64_t k, unit, n;  // k: of sums of b elements, `unit` elements apart
+    int64_t k, unit, n;  // k: the window size in units of b elements
     int64_t low = 0, vectors = 0;
     T* lows = nullptr;
     T* sums[kSumLevels];
@@ -93,8 +93,8 @@ struct SumAlongRow {
 
     static constexpr bool by_vectors() { return Limits<T>::has_nan; }
 
-    // How many elements behind a row are read.
-    static constexpr int64_t behind() { return 2 * wide; }
+    // How many elements beyond the end of a row are read.
+    static constexpr int64_t overread() { return 2 * wide; }
 
     template <class L, int N, class F>
     CENOTE_INLINE void gather(const Part* parts, int count, T* out, int64_t i, F finish) const {
@@ -105,29 +105,31 @@ struct SumAlongRow {
             return C::from_value(load<typename L::V>(part.from + i + t * part.step + v * L::count));
         };
         const auto two = [&](int64_t t, int64_t v) CENOTE_INLINE { return C::combine(at(t, v), at(t + 1, v)); };
-        const auto join = [&](auto f) CENOTE_INLINE { each<N>(0, [&](int64_t v) CENOTE_INLINE { all[v] = f(v); }); };
+        const auto assign = [&](auto f) CENOTE_INLINE { each<N>(0, [&](int64_t v) CENOTE_INLINE { all[v] = f(v); }); };
         switch (part.count) {
-            case 1: join([&](int64_t v) CENOTE_INLINE { return at(0, v); }); break;
-            case 2: join([&](int64_t v) CENOTE_INLINE { return two(0, v); }); break;
-            case 3: join([&](int64_t v) CENOTE_INLINE { return C::combine(two(0, v), at(2, v)); }); break;
-            default: join([&](int64_t v) CENOTE_INLINE { return C::combine(two(0, v), two(2, v)); });
+            case 1: assign([&](int64_t v) CENOTE_INLINE { return at(0, v); }); break;
+            case 2: assign([&](int64_t v) CENOTE_INLINE { return two(0, v); }); break;
+            case 3: assign([&](int64_t v) CENOTE_INLINE { return C::combine(two(0, v), at(2, v)); }); break;
+            default: assign([&](int64_t v) CENOTE_INLINE { return C::combine(two(0, v), two(2, v)); });
         }
         for (int p = 1; p < count; ++p) {
             part = parts[p];
             switch (part.count) {
-                case 1: join([&](int64_t v) CENOTE_INLINE { return C::combine(at(0, v), all[v]); }); break;
-                case 2: join([&](int64_t v) CENOTE_INLINE { return C::combine(two(0, v), all[v]); }); break;
+                case 1: assign([&](int64_t v) CENOTE_INLINE { return C::combine(at(0, v), all[v]); }); break;
+                case 2: assign([&](int64_t v) CENOTE_INLINE { return C::combine(two(0, v), all[v]); }); break;
                 case 3:
-                    join([&](int64_t v) CENOTE_INLINE { return C::combine(two(0, v), C::combine(at(2, v), all[v])); });
+                    assign([&](int64_t v)
+                               CENOTE_INLINE { return C::combine(two(0, v), C::combine(at(2, v), all[v])); });
                     break;
                 default:
-                    join([&](int64_t v) CENOTE_INLINE { return C::combine(C::combine(two(0, v), two(2, v)), all[v]); });
+                    assign([&](int64_t v)
+                               CENOTE_INLINE { return C::combine(C::combine(two(0, v), two(2, v)), all[v]); });
             }
         }
         each<N>(0, [&](int64_t v) CENOTE_INLINE { store(out + i + v * L::count, finish(all[v].v)); });
     }
 
-    // The windows of a row of elements, each to finish(its total).
+    // The windows of a row of elements: out = finish(total).
     template <class F>
     CENOTE_ONCE void row(const T* elements, T* out, const Later& later, F finish) const {
         using L = Lane<T, kVectorBytes>;

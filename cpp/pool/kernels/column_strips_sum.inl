@@ -1,27 +1,28 @@
-// Sums of large windows that overlap, on planes: strips that are walked down as column_strips_max.inl does, in the
-// order of the tree.
+// Sums of large overlapping windows on planes: strips that are processed as in column_strips_max.inl, in the order of
+// the summation tree.
 //
-// Let Pₘ be the sum of the last m rows, m a power of two: P₂ₘ = Pₘ of m rows ago + Pₘ. A window of k rows is made of
-// the powers of two in k, the largest one first, so that of Pₘ as many rows ago as the smaller ones have together.
-// Rings hold the last m rows of Pₘ: k - 1 rows in all. Some rows at a time go through all levels for two
-// vectors of columns, whose part of the rings is then in the nearest cache; four rows at a time, of which P₁ and P₂
-// hardly leave the registers. (Row by row, four vectors at a time: a tenth more for all of 63×63. Results fetched here
-// and not along the rows: 6 % more.)
+// Let Pₘ be the sum of the last m rows, m a power of two: P₂ₘ is Pₘ from m rows ago plus Pₘ. A window of k rows
+// consists of the powers of two in k, the largest first, so each Pₘ is taken from as many rows ago as the smaller ones
+// have together. Ring buffers hold the last m rows of Pₘ, k - 1 rows in all. Several rows at a time go through all
+// levels for two vectors of columns, whose part of the rings then stays in the L1 cache; four rows at a time, whose P₁
+// and P₂ hardly leave the registers. (Row by row with four vectors at a time takes a tenth longer for all of 63×63;
+// prefetching results here instead of along the rows takes 6 % longer.)
 
 constexpr int kTogether = 4;  // rows; a step is a multiple of them
 
 template <class C>
 struct SumColumns {
     using T = typename C::T;
-    struct Place {
-        int64_t oldest[kTogether], from[kTogether];  // in the rings: the place of Pₘ, that of Pₘ as the window has it
+    struct RingPosition {
+        int64_t oldest[kTogether],
+            from[kTogether];  // positions in the rings: of Pₘ, and of the Pₘ that is part of the window
     };
 
-    int64_t k, n, pitch, held, row = 0;
+    int64_t k, n, pitch, ring_rows, row = 0;
     int levels;
     int64_t start[kSumLevels], size[kSumLevels];  // of the rings, in rows
     T* ring;
-    Place* places;
+    RingPosition* positions;
 
     SumColumns(int64_t k_down, int64_t elements, Arena* arena) : k(k_down), n(elements) {
         constexpr int64_t wide = Lane<T, kVectorBytes>::count;
@@ -34,15 +35,15 @@ struct SumColumns {
             size[l] = l < levels - 1 ? m : k - m;
             rows += size[l];
         }
-        held = rows;
+        ring_rows = rows;
         ring = take<T>(arena, rows * pitch);
-        fill_empty<C>({ring, nullptr}, rows * pitch);
-        places = take<Place>(arena, kStepRows / kTogether * levels);
+        fill_accumulators<C>({ring, nullptr}, rows * pitch);
+        positions = take<RingPosition>(arena, kStepRows / kTogether * levels);
     }
 
     // Four rows of a vector of columns; Low = k % 4.
     template <int Low>
-    CENOTE_INLINE void four_rows(const T* const* x, int64_t at, T* out, T* rings, const Place* place) const {
+    CENOTE_INLINE void four_rows(const T* const* x, int64_t at, T* out, T* rings, const RingPosition* position) const {
         using V = typename Lane<T, kVectorBytes>::V;
         using Reg = RegOf<C, V>;
         constexpr int64_t wide = Lane<T, kVectorBytes>::count;
@@ -63,13 +64,14 @@ struct SumColumns {
         store(rings, one[3].v);
         store(rings + wide, two[2].v);
         store(rings + 2 * wide, two[3].v);
-        for (int l = 2; l < top; ++l, ++place) {
-            // Row by row: what one keeps, the next one may want.
+        for (int l = 2; l < top; ++l, ++position) {
+            // Row by row: what one row stores, the next one may need.
             if (Low == 0 && l == lowest) each_row([&](int64_t i) CENOTE_INLINE { all[i] = part[i]; });
-            const bool wanted = l > lowest && k >> l & 1;
-            T* oldest = rings + place->oldest[0];  // and those of the other rows, for m is a multiple of four
+            const bool used = l > lowest && k >> l & 1;
+            T* oldest =
+                rings + position->oldest[0];  // followed by those of the other rows, because m is a multiple of four
             each_row([&](int64_t i) CENOTE_INLINE {
-                if (wanted) all[i] = C::combine(read(rings + place->from[i]), all[i]);
+                if (used) all[i] = C::combine(read(rings + position->from[i]), all[i]);
                 const Reg older = read(oldest + i * wide);
                 store(oldest + i * wide, part[i].v);
                 part[i] = C::combine(older, part[i]);
@@ -77,36 +79,37 @@ struct SumColumns {
         }
         each_row([&](int64_t i) CENOTE_INLINE {
             if (top == lowest) return store(out + at + i * pitch, part[i].v);
-            T* oldest = rings + place->oldest[i];
+            T* oldest = rings + position->oldest[i];
             store(out + at + i * pitch, C::combine(read(oldest), all[i]).v);
             store(oldest, part[i].v);
         });
     }
 
-    // Vectors of columns, from element `at` of the rows on, to `out`. Two are a line of the cache: rows that are a
-    // power of two apart would be read again for the second.
+    // Vectors of columns, from element `at` of the rows on, to `out`. Two make a cache line: with rows a power of two
+    // apart, the line would be fetched again for the second.
     template <int Low, int Vectors>
     CENOTE_ONCE void columns(const T* const* x, T* out, int64_t rows, int64_t at) const {
         constexpr int64_t wide = Lane<T, kVectorBytes>::count;
-        const SumColumns walk = *this;  // which no store can change
-        const Place* place = places;
-        for (int64_t r = 0; r < rows; r += kTogether, out += kTogether * walk.pitch, place += walk.levels - 2) {
+        const SumColumns strip = *this;  // a copy: stores cannot alias it
+        const RingPosition* position = positions;
+        for (int64_t r = 0; r < rows; r += kTogether, out += kTogether * strip.pitch, position += strip.levels - 2) {
             for (int64_t v = 0; v < Vectors; ++v)
-                walk.template four_rows<Low>(x + r, at + v * wide, out, walk.ring + (at + v * wide) * walk.held, place);
+                strip.template four_rows<Low>(x + r, at + v * wide, out, strip.ring + (at + v * wide) * strip.ring_rows,
+                                              position);
         }
     }
 
-    // Up to kStepRows more rows of elements, and to `out`, `pitch` apart, the sums of the k rows that end there. Fewer
-    // than a step are the last ones, and there are as many as a multiple of four to read.
+    // Adds up to kStepRows more rows of elements and writes the sums of the k rows that end there to `out`, `pitch`
+    // apart. Less than a step is the last one, and a multiple of four rows must be readable.
     void next(const T* const* x, T* out, int64_t rows) {
         constexpr int64_t wide = Lane<T, kVectorBytes>::count;
-        Place* place = places;
+        RingPosition* position = positions;
         for (int64_t r = 0; r < rows; r += kTogether, row += kTogether)
-            for (int l = 2; l < levels; ++l, ++place) {
+            for (int l = 2; l < levels; ++l, ++position) {
                 const int64_t back = k & ((int64_t{1} << l) - 1), m = max(size[l], 1);
                 for (int64_t i = 0; i < kTogether; ++i) {
-                    place->oldest[i] = (start[l] + (row + i) % m) * wide;
-                    place->from[i] = (start[l] + (row + i + m - back % m) % m) * wide;
+                    position->oldest[i] = (start[l] + (row + i) % m) * wide;
+                    position->from[i] = (start[l] + (row + i + m - back % m) % m) * wide;
                 }
             }
         switch (k % 4) {
@@ -130,11 +133,11 @@ struct SumColumns {
     }
 };
 
-// What the windows of a strip are divided by, and the rest of what turns totals into results of type R.
+// The divisors of the windows of a strip, and the rest of the epilogue that makes results of type R.
 template <class R>
 struct StripDivision {
     const PoolSchedule* job;
-    bool divides, even = true;  // even: there is one divisor along a row
+    bool divides, even = true;  // even: all windows of a row have the same divisor
     int64_t n;
     Counts counts;
     Divisors<R> by{};
@@ -152,13 +155,13 @@ struct StripDivision {
         }
     }
 
-    // Whether row j is divided by one number of type R: on the way out.
+    // Whether row j has a single divisor of type R, so that it is divided while it is written.
     bool has_one_divisor(int64_t j, double& by_what) const {
         const bool average = job->epilogue == Epilogue::average;
         by_what = !average ? 1 : divides ? static_cast<double>(counts.counted[0][j]) * by.largest : job->divisor;
         return (!divides || even) && divides_in<R>(by_what);
     }
-    // All others afterwards.
+    // Otherwise it is divided afterwards.
     void finish(int64_t j, R* row) {
         by.outer = divides ? static_cast<double>(counts.counted[0][j]) : 1;
         if (divides && !even) return divide_each(row, n, by, static_cast<const Unsigned<R>*>(nullptr));
@@ -170,28 +173,29 @@ template <class C, class R>
 void sum_strip(const PoolSchedule& job, int64_t task, Arena* arena) {
     using T = typename C::T;
     constexpr bool same = __is_same(T, R);
-    const DType made = !Limits<R>::has_nan ? DType::i64 : sizeof(R) == 4 ? DType::f32 : DType::f64;
+    const DType result_type = !Limits<R>::has_nan ? DType::i64 : sizeof(R) == 4 ? DType::f32 : DType::f64;
     const PoolTile b = locate(job, task);
     const StripRows<T> rows(job, b, arena);
-    const StripResults<R> results(job, b, job.out == made || (made == DType::i64 && job.out == DType::u64), arena);
+    const StripResults<R> results(
+        job, b, job.out == result_type || (result_type == DType::i64 && job.out == DType::u64), arena);
     const int64_t k = job.axis[0].k, all = b.count[0] + k - 1, n = b.count[1] * b.lanes;
-    SumColumns<C> walk(k, rows.n, arena);
+    SumColumns<C> strip(k, rows.n, arena);
     StripDivision<R> divisors(job, b, arena);
-    T* elements = take<T>(arena, kStepRows * walk.pitch + SumAlongRow<C>::behind());
+    T* elements = take<T>(arena, kStepRows * strip.pitch + SumAlongRow<C>::overread());
     const SumAlongRow<C> along(job.axis[1].k, b.lanes, n, arena);
     T* line = same ? nullptr : take<T>(arena, n);
-    const T* given[kStepRows];
-    const auto give = [&](int64_t r) {
-        T* to = elements + r % kStepRows * walk.pitch;
-        given[r % kStepRows] = rows.give(r, to, T{0});
+    const T* inputs[kStepRows];
+    const auto load_strip_row = [&](int64_t r) {
+        T* to = elements + r % kStepRows * strip.pitch;
+        inputs[r % kStepRows] = rows.row_or_copy(r, to, T{0});
     };
-    for (int64_t r = 0; r < kStepRows; ++r) given[r] = elements + r * walk.pitch;
-    for (int64_t r = 0; r < min(kStepRows, all); ++r) give(r);
+    for (int64_t r = 0; r < kStepRows; ++r) inputs[r] = elements + r * strip.pitch;
+    for (int64_t r = 0; r < min(kStepRows, all); ++r) load_strip_row(r);
     for (int64_t from = 0; from < all; from += kStepRows) {
         const int64_t count = min(kStepRows, all - from);
-        walk.next(given, elements, count);
+        strip.next(inputs, elements, count);
         for (int64_t r = 0; r < count; ++r) {
-            T* totals = elements + r * walk.pitch;
+            T* totals = elements + r * strip.pitch;
             if (const int64_t j = from + r - k + 1; j >= 0) {
                 R* to = results.row(j);
                 const Later later{rows.at(from + kStepRows + r), results.at(j + 1)};
@@ -207,18 +211,18 @@ void sum_strip(const PoolSchedule& job, int64_t task, Arena* arena) {
                         along.row(totals, to, later, [divide](auto v) CENOTE_INLINE { return divide(v); });
                     if (!has_one_divisor) divisors.finish(j, to);
                 } else {
-                    T* joined = line;
-                    if constexpr (same) joined = to;
-                    along.row(totals, joined, later, [](auto v) CENOTE_INLINE { return v; });
+                    T* sums = line;
+                    if constexpr (same) sums = to;
+                    along.row(totals, sums, later, [](auto v) CENOTE_INLINE { return v; });
                     if constexpr (!same)
-                        for (int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(joined[i]);
+                        for (int64_t i = 0; i < n; ++i) to[i] = static_cast<R>(sums[i]);
                     if constexpr (Limits<R>::has_nan)
                         if (job.epilogue == Epilogue::average) divisors.finish(j, to);
                 }
-                results.wrote(j);
+                results.store(j);
             }
-            // Its place is free for a row of the next step: elements come from memory while others are summed up.
-            if (from + kStepRows + r < all) give(from + kStepRows + r);
+            // Its buffer is free for a row of the next step: elements are loaded while others are summed.
+            if (from + kStepRows + r < all) load_strip_row(from + kStepRows + r);
         }
     }
 }

@@ -1,29 +1,29 @@
-// Averages of integers of 8 and 16 bits over windows that tile the array: totals in lanes twice as wide, two vectors of
-// which are one of results. Signed numbers are averaged as unsigned ones, their sign bit flipped: the distance between
-// the two is even, so that ties stay what they are.
+// Averages of 8-bit and 16-bit integers over windows that do not overlap: totals in lanes twice as wide, two vectors of
+// which make one of results. Signed integers are averaged as unsigned ones with the sign bit flipped: the difference is
+// an even number, so ties stay ties of the same parity.
 //
-// The elements of a row are added in pairs. Windows of 4 and 8 are pairs of pairs. In pictures whose pixels have 3 or 4
-// elements, a shuffle first puts those of two neighbouring pixels side by side.
+// The elements of a row are added in pairs; windows of 4 and 8 are pairs of pairs. For images whose pixels have 3 or 4
+// elements, a shuffle first puts the corresponding elements of two neighbouring pixels next to each other.
 
 template <class S>
 using Total = typename UnsignedOf<2 * sizeof(S)>::type;
 template <class S>
 using Totals = typename VecOf<Total<S>, kVectorBytes>::type;
 
-// How a total becomes an average.
+// The conversion of a total to an average.
 struct Rounding {
-    // Divided by 2^shift: plus half of it, less one unless the quotient is odd, and shifted.
+    // Division by 2^shift: add half of it, minus one unless the quotient is odd, and shift.
     bool shifts;
     int shift;
     uint32_t add, odd;
     float divisor, inverse;
-    uint32_t flip;   // of signed numbers: their sign bit
-    int32_t excess;  // how much too large it makes a total
+    uint32_t flip;   // for signed integers: the sign bit
+    int32_t excess;  // how much that adds to a total
 
     Rounding(double count, int64_t real, uint32_t sign) : flip(sign) {
-        const auto whole = static_cast<uint64_t>(count);
-        shifts = whole && (whole & (whole - 1)) == 0;
-        shift = shifts ? __builtin_ctzll(whole) : 0;
+        const auto interior = static_cast<uint64_t>(count);
+        shifts = interior && (interior & (interior - 1)) == 0;
+        shift = shifts ? __builtin_ctzll(interior) : 0;
         add = shift ? (1u << (shift - 1)) - 1 : 0;
         odd = shift > 0;
         divisor = static_cast<float>(count);
@@ -31,7 +31,7 @@ struct Rounding {
         excess = static_cast<int32_t>(real * static_cast<int64_t>(sign));
     }
     bool divides_by_four() const { return shifts && shift == 2; }
-    void divide_by_four() {  // for the compiler to know
+    void divide_by_four() {  // makes the constants known at compile time
         shifts = true;
         shift = 2;
         add = odd = 1;
@@ -44,7 +44,7 @@ CENOTE_INLINE inline auto part_of(V a, V b, Seq<I...>) {
     return __builtin_shufflevector(a, b, (First + I)...);
 }
 
-// Lanes of totals as vectors of float: f(their number, vector) for one or two of these.
+// Lanes of totals as one or two vectors of float: f(index, vector) for each.
 template <class S, class F>
 CENOTE_INLINE inline void as_floats(Totals<S> t, int32_t excess, F f) {
     using Ints = typename VecOf<int32_t, kVectorBytes>::type;
@@ -60,7 +60,7 @@ CENOTE_INLINE inline void as_floats(Totals<S> t, int32_t excess, F f) {
     }
 }
 
-// Two vectors of lanes, the high halves of which are empty, as one.
+// Two vectors of lanes whose upper halves are empty as one vector of lanes half as wide.
 template <class S>
 CENOTE_INLINE inline auto narrowed(Totals<S> a, Totals<S> b) {
     using V = typename VecOf<S, kVectorBytes>::type;
@@ -74,7 +74,7 @@ CENOTE_INLINE inline auto narrowed(Totals<S> a, Totals<S> b) {
 #endif
 }
 
-// All lanes by the same number of bits. What GCC makes of it has a number for each lane, which takes ten instructions.
+// Shifts all lanes by the same count. GCC generates a variable shift per lane, which takes ten instructions.
 template <class S>
 CENOTE_INLINE inline Totals<S> shifted(Totals<S> t, int bits) {
 #if defined(__AVX2__)
@@ -90,21 +90,21 @@ CENOTE_INLINE inline Totals<S> averaged(Totals<S> t, const Rounding& by) {
     if (by.shifts)
         return shifted<S>(t + static_cast<T>(by.add) + (shifted<S>(t, by.shift) & static_cast<T>(by.odd)), by.shift);
     using Words = typename VecOf<uint32_t, kVectorBytes>::type;
-    Words whole[2]{};
+    Words interior[2]{};
     as_floats<S>(t, 0, [&](int k, auto v) CENOTE_INLINE {
-        // Totals below 2^23 divided in single precision are a tie only if they are one: others are farther from it
-        // than a float is wrong. The integer is in the low bits of 1.5 · 2^23 and it.
-        whole[k] = (Words)(v / by.divisor + 0x1.8p23f) - 0x4b400000u;
+        // The quotient of a total below 2^23 in single precision is a tie only if the exact one is: otherwise it is
+        // farther from a tie than the rounding error. Adding 1.5 · 2^23 leaves the integer in the low bits.
+        interior[k] = (Words)(v / by.divisor + 0x1.8p23f) - 0x4b400000u;
     });
     if constexpr (sizeof(S) == 2)
-        return whole[0];
+        return interior[0];
     else
-        return (Totals<S>)narrowed<uint16_t>(whole[0], whole[1]);
+        return (Totals<S>)narrowed<uint16_t>(interior[0], interior[1]);
 }
 
 // ------------------------------------------------------------------------------------------------ rows of totals
 
-// Each element and its neighbour.
+// The sum of each element and its neighbour.
 template <class S>
 CENOTE_INLINE inline Totals<S> pairs(typename VecOf<S, kVectorBytes>::type v) {
 #if defined(__AVX2__)
@@ -115,8 +115,7 @@ CENOTE_INLINE inline Totals<S> pairs(typename VecOf<S, kVectorBytes>::type v) {
     return (both & static_cast<Total<S>>((Total<S>{1} << bits) - 1)) + (both >> bits);
 }
 
-// Of `Rows` rows of a window (0: as many as there are), `by` bytes further on: the totals of as many windows as there
-// are lanes, K elements of each row.
+// The totals of a vector of windows: `Rows` rows (0: `count`), `by` bytes further on, K elements of each row.
 template <class S, int K, int Rows>
 CENOTE_INLINE inline Totals<S> row_totals(const char* const* rows, int64_t count, int64_t by, S flip) {
     if constexpr (K > 2) {
@@ -144,7 +143,7 @@ CENOTE_INLINE inline Totals<S> row_totals(const char* const* rows, int64_t count
     }
 }
 
-// Results of a vector of windows, of which there are as many as a vector of S has lanes.
+// The averages of as many windows as a vector of S has lanes.
 template <class S, class R, int K, int Rows>
 CENOTE_INLINE inline void some_averages(const char* const* rows, int64_t count, int64_t by, const Rounding& rounding,
                                         char* out, bool streaming) {
@@ -165,28 +164,29 @@ CENOTE_INLINE inline void some_averages(const char* const* rows, int64_t count, 
     }
 }
 
-// n windows of whole rows, at least as many as a vector has lanes. Of two rows, what lies `later` bytes on is fetched
-// meanwhile (2×2 of 4096² of uint8: 0.82 ms, and 0.61 so; of more rows it takes longer than it saves).
+// n windows of complete rows, at least a vector of them. With two rows, elements `later` bytes on are prefetched (2×2
+// of 4096² of uint8: 0.82 vs. 0.61 ms; with more rows it costs more than it saves).
 template <class S, class R, int K, int Rows>
 CENOTE_ONCE void row_of_averages(const char* const* listed, int64_t count, const Rounding& given, char* out, int64_t n,
                                  int64_t later, bool streaming) {
     constexpr int64_t wide = kVectorBytes / sizeof(S);
-    Rounding rounding = given;  // which no store through `out` can change, nor these
+    Rounding rounding = given;  // copies: stores to `out` cannot alias them
     if constexpr (Rows * K == 4) rounding.divide_by_four();
     const char* known[Rows ? Rows : 1];
     each<Rows>(0, [&](int64_t r) CENOTE_INLINE { known[r] = listed[r]; });
     const char* const* rows = Rows ? known : listed;
     for (int64_t i = 0; i < n; i += wide) {
-        const int64_t k = min(i, n - wide);  // the last ones, some of them a second time
+        const int64_t k = min(i, n - wide);  // the last vector overlaps
         const int64_t by = k * K * static_cast<int64_t>(sizeof(S));
         each<Rows>(0, [&](int64_t r) CENOTE_INLINE { __builtin_prefetch(rows[r] + by + later); });
         some_averages<S, R, K, Rows>(rows, count, by, rounding, out + k * static_cast<int64_t>(sizeof(R)), streaming);
     }
 }
 
-// ------------------------------------------------------------------------------------------ pixels of few elements
+// ---------------------------------------------------------------------------------------- pixels of 3 or 4 elements
 
-// The elements of two neighbouring pixels of `Unit` elements side by side, in each 16 bytes; what is left over last.
+// Puts the corresponding elements of two neighbouring pixels of `Unit` elements together, in each 16 bytes; the rest
+// last.
 template <int Size, int Unit>
 constexpr int pixel_byte(int i) {
     const int lane = i / 16 * 16, in = i % 16, pair = 2 * Size * Unit, used = 16 / pair * pair;
@@ -194,7 +194,7 @@ constexpr int pixel_byte(int i) {
     const int element = in % pair / (2 * Size), which = in / Size % 2;
     return lane + in / pair * pair + which * Size * Unit + element * Size + in % Size;
 }
-// The results of 16 bytes of such pairs, two of which are in each 16 bytes of results, behind each other.
+// Packs the results of two 16-byte blocks of such pairs, of which each 16 bytes have two halves.
 template <int Size, int Unit>
 constexpr int packed_byte(int i) {
     const int lane = i / 16 * 16, in = i % 16, used = 16 / (2 * Size * Unit) * Size * Unit;
@@ -212,7 +212,7 @@ CENOTE_INLINE inline V packed(V v, Seq<I...>) {
 using Sixteen = typename VecOf<uint8_t, 16>::type;
 using Bytes = typename VecOf<uint8_t, kVectorBytes>::type;
 
-// Sixteen bytes from one place and, where a vector has more, sixteen from another.
+// 16 bytes from one address and, if a vector has more, 16 from another.
 CENOTE_INLINE inline Bytes load_sixteens(const char* p, [[maybe_unused]] const char* q) {
 #if defined(__AVX2__)
     const __m256i first = _mm256_castsi128_si256((__m128i)load<Sixteen>(p));
@@ -222,7 +222,8 @@ CENOTE_INLINE inline Bytes load_sixteens(const char* p, [[maybe_unused]] const c
 #endif
 }
 
-// n windows of two pixels in each of two rows; how many are done, the others being too few for whole vectors.
+// n windows of two pixels in each of two rows; returns how many were computed, the rest being too few for interior
+// vectors.
 template <class S, int Unit>
 CENOTE_ONCE int64_t row_of_pixels(const char* const* rows, const Rounding& given, char* out, int64_t n, int64_t later) {
     using All = typename MakeSeq<kVectorBytes>::type;
@@ -241,7 +242,7 @@ CENOTE_ONCE int64_t row_of_pixels(const char* const* rows, const Rounding& given
         return averaged<S>(one(upper) + one(lower), rounding);
     };
     constexpr int64_t step = 2 * lanes * windows;  // windows at a time
-    // 16 bytes are read and written of which fewer may be used: those behind them are there.
+    // 16 bytes are read and written even if fewer are used, so as many must follow.
     constexpr int64_t more = (16 - read + 2 * Unit * size - 1) / (2 * Unit * size);
     constexpr int64_t room = (16 - 2 * written + Unit * size - 1) / (Unit * size);
     int64_t i = 0;
@@ -264,7 +265,7 @@ using UintRow = void (*)(const char* const*, int64_t, const Rounding&, char*, in
 using PixelRow = int64_t (*)(const char* const*, const Rounding&, char*, int64_t, int64_t);
 
 struct UintKernels {
-    UintRow row[4];  // by the elements of a window along the row: 1, 2, 4, 8
+    UintRow row[4];  // by the size of a window along the row: 1, 2, 4, 8
     UintRow two_by_two;
     PixelRow pixels[2];  // of 3 and 4 elements
 };
@@ -275,7 +276,7 @@ constexpr UintKernels kUintKernels{{&row_of_averages<S, R, 1, 0>, &row_of_averag
                                    &row_of_averages<S, R, 2, 2>,
                                    {&row_of_pixels<S, 3>, &row_of_pixels<S, 4>}};
 
-// One window: its rows from `first` on, `taps` elements of each, `apart` bytes from one to the next. `size`: of them.
+// One window: its rows from `first` on, `taps` elements of each, `apart` bytes between them, `size` bytes each.
 CENOTE_ONCE void one_average(const char* first, const DirectWindow& window, Span taps, int64_t apart, double count,
                              int64_t size, uint32_t flip, char* out, bool to_float) {
     int64_t sum = 0;
@@ -296,7 +297,7 @@ CENOTE_ONCE void one_average(const char* first, const DirectWindow& window, Span
         store(out, static_cast<uint16_t>(nearest));
 }
 
-// Results are of the dtype of the elements, or of float32.
+// Results have the dtype of the elements, or are float32.
 void uint_direct(const PoolSchedule& job, int64_t task, Arena*) {
     const PoolTile b = locate(job, task);
     const int last = job.rank - 1;
@@ -306,14 +307,14 @@ void uint_direct(const PoolSchedule& job, int64_t task, Arena*) {
     const UintKernels& kernels = size == 1
                                      ? (to_float ? kUintKernels<uint8_t, float> : kUintKernels<uint8_t, uint8_t>)
                                      : (to_float ? kUintKernels<uint16_t, float> : kUintKernels<uint16_t, uint16_t>);
-    // A row is windows along the last axis, or the elements of one window.
+    // A row is a run of windows along the last axis, or the lanes of one window.
     const bool lanes = job.lanes > 4;
     const int64_t unit = lanes ? 1 : b.lanes;
     const int depth = lanes ? job.rank : last;
     const Axis& a = job.axis[last];
     const int64_t j0 = b.j0[last], n = lanes ? b.lanes : b.count[last], k = lanes ? 1 : a.k;
-    const Span whole = lanes ? Span{0, n} : interior_windows(a, j0, n);
-    const int64_t many = whole.end - whole.begin;
+    const Span interior = lanes ? Span{0, n} : interior_windows(a, j0, n);
+    const int64_t many = interior.end - interior.begin;
     const auto counted = [&](int q, int64_t j) {
         const Span taps = job.include_pad ? padded_taps(job.axis[q], j) : real_taps(job.axis[q], j);
         return static_cast<double>(taps.end - taps.begin);
@@ -337,12 +338,12 @@ void uint_direct(const PoolSchedule& job, int64_t task, Arena*) {
         const int64_t later = window.x_step > 0 ? (kAhead + window.x_step - 1) / window.x_step * window.x_step : 0;
         for (int64_t r = 0; r < window.rows; ++r, first += window.x_step, y += window.y_step) {
             char* out = job.y + y * written;
-            int64_t done = 0;  // of the windows that lack no element along the row
+            int64_t done = 0;  // windows that are not clipped along the row
             if (window.count > 0) {
-                const char* x = first + (lanes ? 0 : (window_start(a, j0) + whole.begin * k) * unit * size);
+                const char* x = first + (lanes ? 0 : (window_start(a, j0) + interior.begin * k) * unit * size);
                 const char* rows[kDirectTaps];
                 for (int64_t e = 0; e < window.count; ++e) rows[e] = x + window.at[e];
-                char* to = out + whole.begin * unit * written;
+                char* to = out + interior.begin * unit * written;
                 if (unit == 1 && many >= wide) {
                     const bool streaming = job.streaming && many % wide == 0 && vector_aligned(to, 0);
                     kernel(rows, window.count, rounding, to, many, later, streaming);
@@ -351,11 +352,11 @@ void uint_direct(const PoolSchedule& job, int64_t task, Arena*) {
                     done = kernels.pixels[unit - 3](rows, rounding, to, many, later);
                 }
             }
-            one_by_one({0, whole.begin}, first, window, elements, out);
-            one_by_one({whole.begin + done, n}, first, window, elements, out);
+            one_by_one({0, interior.begin}, first, window, elements, out);
+            one_by_one({interior.begin + done, n}, first, window, elements, out);
         }
     };
-    for_window_rows(job, b, Weights{}, depth, INT64_MAX, row,
+    for_window_rows(job, b, TapWeights{}, depth, INT64_MAX, row,
                     [&](const int64_t* j, int64_t y) { row(j, b.x, DirectWindow{{0, 0, 0}, 0, true, {0}, {0}}, y); });
     if (job.streaming) fence_stores();
 }

@@ -1,7 +1,7 @@
 // Reducers of ordered keys.
 
-// A reducer of ordered keys (PoolSchedule::key): one for max and min. It costs an instruction per element; float32 has
-// one of its own for each.
+// A reducer of ordered keys (Operation::key): one for max and min. It costs an instruction per element, so float32 has
+// a reducer for each instead.
 template <class C>
 struct Keyed : C {
     static constexpr bool keyed = true;
@@ -11,7 +11,7 @@ constexpr bool tracks_offsets<Keyed<C>> = tracks_offsets<C>;
 template <class C>
 constexpr bool is_keyed = requires { C::keyed; };
 
-// A minimum of floats is the maximum of the same numbers with the other sign: their key is not 0 then.
+// A minimum of floats is the maximum with the signs flipped, for which the key is nonzero.
 inline uint64_t order_key(const PoolSchedule& job) { return job.reduce == Reduce::min ? 1 : job.key; }
 
 template <class C, class V>

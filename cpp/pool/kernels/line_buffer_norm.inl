@@ -1,26 +1,25 @@
-// Norms and smooth maxima of small windows that overlap, in single precision: every element is raised to its power
-// once.
+// Smooth max and Lp norms of small overlapping windows, in single precision: every element is raised to its power once.
 //
-// A tile is gone through in strips that stay in the nearest caches. A ring holds the last rows of powers. Rows of a
-// window are joined, then the elements along the row, and the results are written from there: the order of the passes,
-// so that a tile with an element that is not moderate is computed again the long way, with the same bits for all other
-// windows.
+// A tile is processed in strips that stay in the L1 and L2 cache. A ring holds the powers of the last rows. The rows of
+// a window are combined, then the elements along the row, and results are written from there. That is the order of
+// separable passes, so a tile with an element out of range is computed again by separable_norm, with the same bits for
+// all other windows.
 
 constexpr int64_t kStripElements = 2048;
 
-enum class Terms : uint8_t { exponential, negative, power, topped };  // negative: β < 0; topped: p = 3 or 4
+enum class Terms : uint8_t { exponential, negative, power, bounded };  // negative: β < 0; bounded: p = 3 or 4
 
-// The rows of powers of a strip.
+// The ring of rows of powers of a strip.
 struct Strip {
     float* powers[kNormBufferRows + 1];
-    int64_t held[kNormBufferRows + 1];  // which row of x
-    int64_t size;                       // of the ring
+    int64_t row[kNormBufferRows + 1];  // which row of x is in each slot
+    int64_t size;                      // of the ring
 };
 
 template <Terms K>
 constexpr bool is_exponential = K == Terms::exponential || K == Terms::negative;
 
-// What results are held to: x itself of smooth maxima, |x| of norms.
+// What results are bounded by: x itself for smooth max, |x| for norms.
 template <Terms K, class V>
 CENOTE_INLINE inline V bounding(V element) {
     if constexpr (is_exponential<K>)
@@ -29,19 +28,19 @@ CENOTE_INLINE inline V bounding(V element) {
         return to_float<V>(to_bits(element) & 0x7fffffffu);
 }
 template <Terms K, class V>
-CENOTE_INLINE inline V farther(V a, V b) {  // of two zeros either one: no result is one of them
+CENOTE_INLINE inline V farther(V a, V b) {  // of two zeros either one: no result is a zero
     return (K == Terms::negative ? b < a : b > a) ? b : a;
 }
 
-// Whether some element is not moderate.
+// Checks whether any element is out of range.
 template <Terms K>
-struct Watch {
+struct RangeCheck {
     using Wide = typename Lane<int32_t, kVectorBytes>::V;
-    Wide worst{};  // bits: of the largest |x|, or any where an element is not moderate
-    int32_t alone = 0;
+    Wide worst{};  // the bits of the largest |x|, or nonzero if an element is out of range
+    int32_t tail = 0;
 
     template <class I>
-    static CENOTE_INLINE void see(I& worst, I mark) {
+    static CENOTE_INLINE void update(I& worst, I mark) {
         if constexpr (is_exponential<K>)
             worst = mark > worst ? mark : worst;
         else
@@ -54,15 +53,15 @@ struct Watch {
         if constexpr (is_exponential<K>)
             mark = (I)(to_bits(element) & 0x7fffffffu);
         else
-            mark = (I)wild_power(element);
+            mark = (I)power_out_of_range(element);
         if constexpr (IsVector<V>::value)
-            see(worst, mark);
+            update(worst, mark);
         else
-            see(alone, mark);
+            update(tail, mark);
     }
     bool wild(const Norm& norm) const {
-        int32_t most_seen = alone;
-        for (int k = 0; k < Lane<int32_t, kVectorBytes>::count; ++k) see(most_seen, worst[k]);
+        int32_t most_seen = tail;
+        for (int k = 0; k < Lane<int32_t, kVectorBytes>::count; ++k) update(most_seen, worst[k]);
         return is_exponential<K> ? most_seen > norm.most : most_seen != 0;
     }
 };
@@ -76,15 +75,15 @@ CENOTE_INLINE inline V raised(const Norm& norm, V element) {
 }
 
 template <Terms K>
-CENOTE_ONCE void raise_row(const Norm& given, Watch<K>& watch, const char* x, float* powers, int64_t n) {
-    const Norm norm = given;  // which no store can change
-    Watch<K> look = watch;
-    in_whole_vectors(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+CENOTE_ONCE void raise_row(const Norm& given, RangeCheck<K>& range, const char* x, float* powers, int64_t n) {
+    const Norm norm = given;  // a copy: stores cannot alias it
+    RangeCheck<K> check = range;
+    for_whole_vectors(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         const auto element = load<typename decltype(lane)::V>(reinterpret_cast<const float*>(x) + i);
-        look.at(element);
+        check.at(element);
         store(powers + i, raised<K>(norm, element));
     });
-    watch = look;
+    range = check;
 }
 
 template <int Count, class V, class R>
@@ -102,67 +101,66 @@ CENOTE_INLINE inline V farthest(R row) {
     return all;
 }
 
-// `count` rows to one: their sums and what bounds them.
+// Combines `Count` rows: their sums and their bounds.
 template <Terms K, int Count>
-CENOTE_ONCE void join_strip_rows(const char* const* elements, float* const* powers, float* totals, float* tops,
-                                 int64_t n) {
+CENOTE_ONCE void combine_strip_rows(const char* const* elements, float* const* powers, float* totals, float* bounds,
+                                    int64_t n) {
     const float *p[Count], *c[Count];
     for (int t = 0; t < Count; ++t) {
         p[t] = powers[t];
         c[t] = reinterpret_cast<const float*>(elements[t]);
     }
-    in_whole_vectors(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+    for_whole_vectors(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using V = typename decltype(lane)::V;
         store(totals + i, summed_up<Count, V>([&](int64_t t) CENOTE_INLINE { return load<V>(p[t] + i); }));
         if constexpr (K != Terms::power)
-            store(tops + i,
+            store(bounds + i,
                   farthest<K, Count, V>([&](int64_t t) CENOTE_INLINE { return bounding<K>(load<V>(c[t] + i)); }));
     });
 }
 
-// Windows of `Count` elements that lie `by` elements apart, to results. Empty: some window may have no element.
+// Windows of `Count` elements, `by` elements apart, to results. Empty: windows may be empty.
 template <Terms K, int Count, bool Empty, class V>
-CENOTE_INLINE inline V finished_window(const Norm& norm, const float* totals, const float* tops, int64_t by) {
+CENOTE_INLINE inline V window_result(const Norm& norm, const float* totals, const float* bounds, int64_t by) {
     const V total = summed_up<Count, V>([&](int64_t t) CENOTE_INLINE { return load<V>(totals + t * by); });
     V top = splat<V>(0.0f);
     if constexpr (K != Terms::power)
-        top = farthest<K, Count, V>([&](int64_t t) CENOTE_INLINE { return load<V>(tops + t * by); });
+        top = farthest<K, Count, V>([&](int64_t t) CENOTE_INLINE { return load<V>(bounds + t * by); });
     if constexpr (is_exponential<K>)
-        return finished_log<K == Terms::negative, Empty>(norm, total, top);
+        return log_epilogue<K == Terms::negative, Empty>(norm, total, top);
     else
-        return finished_root(norm, total, top);
+        return root_epilogue(norm, total, top);
 }
 template <Terms K, int Count>
-CENOTE_ONCE void finish_strip_row(const Norm& given, const float* totals, const float* tops, int64_t by, float* y,
-                                  int64_t n) {
-    const Norm norm = given;  // which no store through `y` can change
-    in_whole_vectors(n, [&](auto lane, int64_t i) CENOTE_INLINE {
-        store(y + i, finished_window<K, Count, true, typename decltype(lane)::V>(norm, totals + i, tops + i, by));
+CENOTE_ONCE void strip_row_epilogue(const Norm& given, const float* totals, const float* bounds, int64_t by, float* y,
+                                    int64_t n) {
+    const Norm norm = given;  // a copy: stores to `y` cannot alias it
+    for_whole_vectors(n, [&](auto lane, int64_t i) CENOTE_INLINE {
+        store(y + i, window_result<K, Count, true, typename decltype(lane)::V>(norm, totals + i, bounds + i, by));
     });
 }
 
-// Windows one apart, each with an element and none cut above or below, two rows of them at a time: what they share is
-// read once, there are twice as many long chains of operations to choose from, and half as much is done between two
-// rows.
+// Two rows at a time of windows with stride 1, none of them empty or clipped vertically: shared elements are read once,
+// twice as many independent dependency chains can overlap, and the overhead per row is halved.
 struct StripPairs {
     const char* x;  // the first row of elements of the first pair
-    float *powers[kBufferTaps + 1], *totals[2], *tops[2];
+    float *powers[kBufferTaps + 1], *totals[2], *bounds[2];
     float* y;
     int64_t x_step, y_step;   // bytes; elements
-    int64_t lead, inside, n;  // elements: padding before the elements, these; results
+    int64_t lead, inside, n;  // padding before the elements, number of elements, number of results
     int64_t by;
-    int64_t ahead;  // bytes from the first row of elements to those that are fetched meanwhile
-    bool apart;     // rows do not follow each other, so that those of results are fetched too
+    int64_t ahead;  // bytes from the first row of elements to those that are prefetched
+    bool apart;     // rows are not contiguous, so results are prefetched too
 };
 
-// The rows of elements of the first pair, all but the last two of them, are raised already.
+// For the first pair, all rows of elements except the last two have been raised already.
 template <Terms K, int Taps>
-CENOTE_ONCE void strip_pairs(const Norm& given, Watch<K>& watch, const StripPairs& rows, int64_t pairs) {
+CENOTE_ONCE void strip_pairs(const Norm& given, RangeCheck<K>& range, const StripPairs& rows, int64_t pairs) {
     using V = typename Lane<float, kVectorBytes>::V;
     constexpr int64_t size = sizeof(float), wide = Lane<float, kVectorBytes>::count;
-    const Norm norm = given;  // which no store can change
+    const Norm norm = given;  // a copy: stores cannot alias it
     StripPairs at = rows;
-    Watch<K> look = watch;
+    RangeCheck<K> check = range;
     for (; pairs > 0; --pairs) {
         const StripPairs now = at;
         for (int64_t e = 0; e < now.inside; e += wide) {
@@ -175,7 +173,7 @@ CENOTE_ONCE void strip_pairs(const Norm& given, Watch<K>& watch, const StripPair
                 if (t < Taps - 1) {
                     power[t] = load<V>(now.powers[t] + i);
                 } else {
-                    look.at(element[t]);
+                    check.at(element[t]);
                     power[t] = raised<K>(norm, element[t]);
                     store(now.powers[t] + i, power[t]);
                 }
@@ -186,8 +184,8 @@ CENOTE_ONCE void strip_pairs(const Norm& given, Watch<K>& watch, const StripPair
             if constexpr (K != Terms::power) {
                 const V both =
                     farthest<K, Taps - 1, V>([&](int64_t t) CENOTE_INLINE { return bounding<K>(element[1 + t]); });
-                store(now.tops[0] + to, farther<K>(bounding<K>(element[0]), both));
-                store(now.tops[1] + to, farther<K>(both, bounding<K>(element[Taps])));
+                store(now.bounds[0] + to, farther<K>(bounding<K>(element[0]), both));
+                store(now.bounds[1] + to, farther<K>(both, bounding<K>(element[Taps])));
             }
         }
         for (int64_t e = 0; e < now.n; e += wide) {
@@ -198,22 +196,22 @@ CENOTE_ONCE void strip_pairs(const Norm& given, Watch<K>& watch, const StripPair
             }
             each<2>(0, [&](int64_t r) CENOTE_INLINE {
                 store(now.y + r * now.y_step + i,
-                      finished_window<K, Taps, false, V>(norm, now.totals[r] + i, now.tops[r] + i, now.by));
+                      window_result<K, Taps, false, V>(norm, now.totals[r] + i, now.bounds[r] + i, now.by));
             });
         }
-        for (int t = 0; t < Taps - 1; ++t) {  // the last rows are the first ones of the next pair
+        for (int t = 0; t < Taps - 1; ++t) {  // the last rows are the first of the next pair
             at.powers[t] = now.powers[t + 2];
             at.powers[t + 2] = now.powers[t];
         }
         at.x += 2 * at.x_step;
         at.y += 2 * at.y_step;
     }
-    watch = look;
+    range = check;
 }
 
 template <Terms K>
 void line_buffer_norms(const PoolSchedule& job, int64_t task, Arena* arena) {
-    constexpr bool topped = K != Terms::power;
+    constexpr bool bounded = K != Terms::power;
     constexpr int64_t size = sizeof(float), wide = Lane<float, kVectorBytes>::count;
     const PoolTile b = locate(job, task);
     const Norm norm = norm_of(job);
@@ -226,19 +224,19 @@ void line_buffer_norms(const PoolSchedule& job, int64_t task, Arena* arena) {
     const int64_t most_windows = max(2 * (a.k - 1) * a.d + 1, kStripElements / (unit * a.s));
     const int64_t strip_windows = ceil_div(b.count[last], ceil_div(b.count[last], most_windows));
     const int64_t most_elements = ((strip_windows - 1) * a.s + (a.k - 1) * a.d + 1) * unit;
-    const bool x_in_one_piece = step == unit * size, y_in_one_piece = a.s == 1 && job.y_stride[last] == unit;
+    const bool x_contiguous = step == unit * size, y_contiguous = a.s == 1 && job.y_stride[last] == unit;
     const bool by_pairs =
-        up.k == a.k && a.k > 1 && up.s == 1 && up.d == 1 && a.d <= a.n && x_in_one_piece && y_in_one_piece;
-    const Span sound = by_pairs ? interior_windows(up, up_j0, rows) : Span{0, 0};
+        up.k == a.k && a.k > 1 && up.s == 1 && up.d == 1 && a.d <= a.n && x_contiguous && y_contiguous;
+    const Span interior = by_pairs ? interior_windows(up, up_j0, rows) : Span{0, 0};
     Strip ring;
     ring.size = (up.k - 1) * up.d + 1;
     for (int64_t r = 0; r < ring.size + by_pairs; ++r) ring.powers[r] = take<float>(arena, most_elements);
-    float *totals[2], *tops[2];
+    float *totals[2], *bounds[2];
     for (int r = 0; r < 2; ++r) {
         totals[r] = take<float>(arena, r == 0 || by_pairs ? most_elements : 0);
-        tops[r] = take<float>(arena, topped && (r == 0 || by_pairs) ? most_elements : 0);
+        bounds[r] = take<float>(arena, bounded && (r == 0 || by_pairs) ? most_elements : 0);
     }
-    Watch<K> watch;
+    RangeCheck<K> range;
     for (int64_t w = 0; w < b.count[last]; w += strip_windows) {
         const int64_t windows = min(strip_windows, b.count[last] - w);
         const int64_t first = window_start(a, b.j0[last] + w), n = (windows - 1) * a.s + (a.k - 1) * a.d + 1;
@@ -248,38 +246,38 @@ void line_buffer_norms(const PoolSchedule& job, int64_t task, Arena* arena) {
             for (int r = 0; r < 1 + by_pairs; ++r)
                 for (int64_t i = from; i < to; ++i) {
                     totals[r][i] = 0.0f;
-                    if (topped) tops[r][i] = K == Terms::negative ? __builtin_inff() : -__builtin_inff();
+                    if (bounded) bounds[r][i] = K == Terms::negative ? __builtin_inff() : -__builtin_inff();
                 }
         };
-        clear(0, lead);  // padding stays as it is for all rows
+        clear(0, lead);  // padding is the same for all rows
         clear(lead + inside, n * unit);
-        const int64_t pieces = x_in_one_piece ? 1 : end - begin, piece = x_in_one_piece ? inside : unit;
+        const int64_t pieces = x_contiguous ? 1 : end - begin, piece = x_contiguous ? inside : unit;
         const char* x0 = b.x + begin * step;
         float* y0 = reinterpret_cast<float*>(job.y) + b.y + w * job.y_stride[last];
         const auto raise = [&](int64_t row, float* powers) {
             for (int64_t c = 0; c < pieces; ++c)
-                raise_row<K>(norm, watch, x0 + row * x_stride + c * step, powers + c * unit, piece);
+                raise_row<K>(norm, range, x0 + row * x_stride + c * step, powers + c * unit, piece);
         };
         const bool in_pairs =
             inside >= wide && windows * unit >= wide && first + (a.k - 1) * a.d >= 0 && first + windows - 1 < a.n;
         const auto forget = [&] {
-            for (int64_t r = 0; r < ring.size; ++r) ring.held[r] = -1;
+            for (int64_t r = 0; r < ring.size; ++r) ring.row[r] = -1;
         };
         forget();
         for (int64_t i = 0, next; i < rows; i = next) {
             const Span taps = real_taps(up, up_j0 + i);
             const int64_t count = taps.end - taps.begin, top_row = window_start(up, up_j0 + i) + taps.begin * up.d;
             float* y = y0 + i * y_stride;
-            if (const int64_t pairs = (sound.end - i) / 2; in_pairs && i >= sound.begin && pairs > 0) {
+            if (const int64_t pairs = (interior.end - i) / 2; in_pairs && i >= interior.begin && pairs > 0) {
                 StripPairs both{};
                 for (int t = 0; t <= a.k; ++t) {
-                    // A row takes the place of the one two rows before, unless its last vector is partly done twice.
+                    // A row replaces the one two rows before, unless its last vector overlaps and is computed twice.
                     both.powers[t] = ring.powers[t >= 2 && inside % wide == 0 ? t - 2 : t];
                     if (t < a.k - 1) raise(top_row + t, ring.powers[t]);
                 }
                 for (int r = 0; r < 2; ++r) {
                     both.totals[r] = totals[r];
-                    both.tops[r] = tops[r];
+                    both.bounds[r] = bounds[r];
                 }
                 both.x = x0 + top_row * x_stride;
                 both.y = y;
@@ -290,9 +288,9 @@ void line_buffer_norms(const PoolSchedule& job, int64_t task, Arena* arena) {
                 both.n = windows * unit;
                 both.by = a.d * unit;
                 both.apart = x_stride > 2 * inside * size;
-                // The next two; of short rows some later ones.
+                // The next two; for short rows later ones.
                 both.ahead = (a.k + 1 + (both.apart || x_stride <= 0 ? 0 : kAhead / x_stride)) * x_stride;
-                (a.k == 2 ? strip_pairs<K, 2> : strip_pairs<K, 3>)(norm, watch, both, pairs);
+                (a.k == 2 ? strip_pairs<K, 2> : strip_pairs<K, 3>)(norm, range, both, pairs);
                 forget();
                 next = i + 2 * pairs;
                 continue;
@@ -304,28 +302,29 @@ void line_buffer_norms(const PoolSchedule& job, int64_t task, Arena* arena) {
                 const int64_t row = top_row + t * up.d, slot = row % ring.size;
                 elements[t] = x0 + row * x_stride;
                 powers[t] = ring.powers[slot];
-                if (ring.held[slot] != row) raise(row, powers[t]);
-                ring.held[slot] = row;
+                if (ring.row[slot] != row) raise(row, powers[t]);
+                ring.row[slot] = row;
             }
             if (count == 0) clear(lead, lead + inside);
             for (int64_t c = 0; c < (count ? pieces : 0); ++c) {
-                const auto join = count == 1   ? &join_strip_rows<K, 1>
-                                  : count == 2 ? &join_strip_rows<K, 2>
-                                               : &join_strip_rows<K, 3>;
-                join(elements, powers, totals[0] + lead + c * unit, tops[0] + lead + c * unit, piece);
+                const auto combine = count == 1   ? &combine_strip_rows<K, 1>
+                                     : count == 2 ? &combine_strip_rows<K, 2>
+                                                  : &combine_strip_rows<K, 3>;
+                combine(elements, powers, totals[0] + lead + c * unit, bounds[0] + lead + c * unit, piece);
                 for (int64_t t = 0; t < count; ++t) {
                     elements[t] += step;
                     powers[t] += unit;
                 }
             }
-            for (int64_t j = 0; j < (y_in_one_piece ? 1 : windows); ++j) {
-                const int64_t at = j * a.s * unit, many = y_in_one_piece ? windows * unit : unit;
-                const auto finish = a.k == 1   ? &finish_strip_row<K, 1>
-                                    : a.k == 2 ? &finish_strip_row<K, 2>
-                                               : &finish_strip_row<K, 3>;
-                finish(norm, totals[0] + at, tops[0] + (topped ? at : 0), a.d * unit, y + j * job.y_stride[last], many);
+            for (int64_t j = 0; j < (y_contiguous ? 1 : windows); ++j) {
+                const int64_t at = j * a.s * unit, many = y_contiguous ? windows * unit : unit;
+                const auto finish = a.k == 1   ? &strip_row_epilogue<K, 1>
+                                    : a.k == 2 ? &strip_row_epilogue<K, 2>
+                                               : &strip_row_epilogue<K, 3>;
+                finish(norm, totals[0] + at, bounds[0] + (bounded ? at : 0), a.d * unit, y + j * job.y_stride[last],
+                       many);
             }
         }
     }
-    if (watch.wild(norm)) separable_norm_tile(job, task, arena);
+    if (range.wild(norm)) separable_norm_tile(job, task, arena);
 }

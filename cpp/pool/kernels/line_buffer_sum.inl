@@ -1,14 +1,15 @@
-// Sums and averages of small windows that overlap, a row of results at a time. Rows of elements are added up, and
-// widened where their sums are of another dtype, to one row of totals in the nearest cache; the results are made from
-// that, divided and written. That is the order of the passes, with the same bits, but nothing is gone over again to be
-// widened or divided. Where NaN are left out, a row of counts goes with the row of totals.
+// Sums and averages of small overlapping windows, one row of results at a time. Rows of elements are added, and widened
+// if sums have another dtype, to a row of totals in the L1 cache; results are computed from that, divided and written.
+// The order is that of separable passes, with the same bits, but real_count are no extra passes for widening and
+// dividing. If NaN is omitted, a row of counts accompanies the row of totals.
 
-constexpr int64_t kBufferBytes = 32 * 1024;  // of a row of totals; pieces of rows are slow to read and to write
-constexpr int64_t kBufferRow = 192;          // shorter rows of floats are faster side by side, in passes
-constexpr int64_t kAheadBytes = 4 * 1024;    // rows of totals up to this are added up before the last ones are read
-constexpr int64_t kValidBytes = 16 * 1024;   // of a row of results, where two rows of counts are in the cache too
+constexpr int64_t kBufferBytes = 32 * 1024;  // of a row of totals; partial rows are slow to read and write
+constexpr int64_t kBufferRow = 192;          // bytes; shorter rows of floats are faster in line batches (separable)
+constexpr int64_t kAheadBytes = 4 * 1024;    // rows of totals up to this size are computed one row ahead
+constexpr int64_t kValidBytes =
+    16 * 1024;  // of a row of results with NaN omitted, for which counts are in the cache too
 
-// `Count` rows of n elements to their totals: up to three, a tree is a chain.
+// The totals of `Count` rows of n elements: a summation tree of up to three is a chain.
 template <class C, class S, int Count>
 CENOTE_ONCE void add_rows(Target<C> totals, const char* first, int64_t step, int64_t n) {
     const bool is_long = !C::two_planes && n * static_cast<int64_t>(sizeof(S)) >= kLongRow;
@@ -23,8 +24,7 @@ CENOTE_ONCE void add_rows(Target<C> totals, const char* first, int64_t step, int
     });
 }
 
-// What totals are divided by: a number or, where NaN are left out, perhaps the elements that are in them and `padded`
-// others.
+// The divisor of totals: a number or, if NaN is omitted, possibly the number of valid elements plus `padded`.
 template <class R>
 struct Divisor {
     Division<R> number;
@@ -32,14 +32,14 @@ struct Divisor {
     R padded;
 };
 
-// n results of windows of `Count` totals each, `by` elements apart. Exact: as in the division, where that is known.
+// n results, from `Count` totals each, `by` elements apart. Exact: number.exact, known at compile time.
 template <class C, class S, class R, int Count, bool Exact>
-CENOTE_ONCE void finish_line_buffer(Source<C> totals, int64_t by, const Divisor<R>& given, char* y, int64_t n,
-                                    bool streaming) {
+CENOTE_ONCE void line_buffer_epilogue(Source<C> totals, int64_t by, const Divisor<R>& given, char* y, int64_t n,
+                                      bool streaming) {
     constexpr int64_t size = __is_same(S, Half) || __is_same(S, BFloat16) ? 2 : sizeof(R);
-    const Divisor<R> divisor = given;  // which no store through `y` can change
+    const Divisor<R> divisor = given;  // a copy: stores to `y` cannot alias it
     const Division<R> number{divisor.number.divisor, divisor.number.inverse, Exact};
-    if (C::two_planes && !totals.w) __builtin_unreachable();  // load_accumulator() would look each time
+    if (C::two_planes && !totals.w) __builtin_unreachable();  // or load_accumulator() would check it each time
     for_lanes_overlapping<typename C::T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
         using L = decltype(lane);
         const auto total = [&](int64_t t)
@@ -54,23 +54,23 @@ CENOTE_ONCE void finish_line_buffer(Source<C> totals, int64_t by, const Divisor<
     });
 }
 
-// How many elements a window has along an axis: those that an average counts and, where NaN are left out, those that
-// are there.
+// How many elements a window has along an axis: those that an average counts and, if NaN is omitted, those that are not
+// padding.
 struct Extent {
-    double counted, there;
-    bool operator==(const Extent& other) const { return counted == other.counted && there == other.there; }
+    double counted, real_count;
+    bool operator==(const Extent& other) const { return counted == other.counted && real_count == other.real_count; }
 };
 
-// Neighbouring windows along a row that have as many elements, and what these are divided by.
+// Adjacent windows along a row with the same number of elements, and their divisor.
 template <class R>
-struct Alike {
+struct DivisorRun {
     int64_t begin, end;
     Extent elements;
     Divisor<R> by;
 };
 
-// C is the element type of the totals, S the dtype of the elements, R that of the results, which are written as S if it
-// is a half.
+// C is the reducer, S the dtype of the elements, R of the results, which are written as S if that is float16 or
+// bfloat16.
 template <class C, class S, class R>
 void line_buffer_sums(const PoolSchedule& job, int64_t task, Arena* arena) {
     using T = typename C::T;
@@ -78,10 +78,12 @@ void line_buffer_sums(const PoolSchedule& job, int64_t task, Arena* arena) {
     using End = void (*)(Source<C>, int64_t, const Divisor<R>&, char*, int64_t, bool);
     static constexpr bool exact = !C::two_planes;
     static constexpr Add add[] = {&add_rows<C, S, 1>, &add_rows<C, S, 2>, &add_rows<C, S, 3>};
-    static constexpr End divided[] = {&finish_line_buffer<C, S, R, 1, false>, &finish_line_buffer<C, S, R, 2, false>,
-                                      &finish_line_buffer<C, S, R, 3, false>};
-    static constexpr End multiplied[] = {&finish_line_buffer<C, S, R, 1, exact>, &finish_line_buffer<C, S, R, 2, exact>,
-                                         &finish_line_buffer<C, S, R, 3, exact>};
+    static constexpr End divided[] = {&line_buffer_epilogue<C, S, R, 1, false>,
+                                      &line_buffer_epilogue<C, S, R, 2, false>,
+                                      &line_buffer_epilogue<C, S, R, 3, false>};
+    static constexpr End multiplied[] = {&line_buffer_epilogue<C, S, R, 1, exact>,
+                                         &line_buffer_epilogue<C, S, R, 2, exact>,
+                                         &line_buffer_epilogue<C, S, R, 3, exact>};
     constexpr int64_t size = __is_same(S, Half) || __is_same(S, BFloat16) ? 2 : sizeof(R);
     const PoolTile b = locate(job, task);
     const int last = job.rank - 1;
@@ -95,69 +97,70 @@ void line_buffer_sums(const PoolSchedule& job, int64_t task, Arena* arena) {
     };
     const int64_t reach = (a.k - 1) * a.d;
     const int64_t most_windows = max(reach + 1, kBufferBytes / (unit * static_cast<int64_t>(sizeof(T))));
-    const int64_t room = (min(most_windows, b.count[last]) + reach) * unit;
-    // What has just been stored, behind all results before it, is slow to read at another place: the next rows are
-    // added up before these are read (float16, avg 3×3: 213 µs, and 177). Long rows fill the cache, and wait anyway.
-    const int64_t early = C::two_planes || room * static_cast<int64_t>(sizeof(T)) <= kAheadBytes;
+    const int64_t row_size = (min(most_windows, b.count[last]) + reach) * unit;
+    // Reading totals right after they were stored, at another alignment, stalls: totals are computed one row ahead
+    // (float16, avg 3×3: 213 vs. 177 µs). Long rows would fill the cache and do not need it.
+    const int64_t one_ahead = C::two_planes || row_size * static_cast<int64_t>(sizeof(T)) <= kAheadBytes;
     Target<C> totals[2];
-    for (int64_t h = 0; h <= early; ++h) {
-        totals[h] = {take<T>(arena, room), nullptr};
-        if constexpr (C::two_planes) totals[h].w = take<typename C::U>(arena, room);
+    for (int64_t h = 0; h <= one_ahead; ++h) {
+        totals[h] = {take<T>(arena, row_size), nullptr};
+        if constexpr (C::two_planes) totals[h].w = take<typename C::U>(arena, row_size);
     }
-    Alike<R>* alike = take<Alike<R>>(arena, b.count[last]);
+    DivisorRun<R>* runs = take<DivisorRun<R>>(arena, b.count[last]);
     for (int64_t w = 0; w < b.count[last]; w += most_windows) {
         const int64_t windows = min(most_windows, b.count[last] - w);
         const int64_t first = window_start(a, b.j0[last] + w), n = windows + reach;
         const int64_t from = min(max(first, 0), first + n), until = max(from, min(first + n, a.n));
         const int64_t lead = (from - first) * unit, inside = (until - from) * unit;
-        for (int64_t h = 0; inside < n * unit && h <= early; ++h) {  // padding along the row
-            fill_empty<C>(totals[h], lead);
-            fill_empty<C>(ahead<C>(totals[h], lead + inside), n * unit - lead - inside);
+        for (int64_t h = 0; inside < n * unit && h <= one_ahead; ++h) {  // padding along the row
+            fill_accumulators<C>(totals[h], lead);
+            fill_accumulators<C>(ahead<C>(totals[h], lead + inside), n * unit - lead - inside);
         }
-        const Span whole = interior_windows(a, b.j0[last] + w, windows);
+        const Span interior = interior_windows(a, b.j0[last] + w, windows);
         int64_t groups = 0;
         for (int64_t j = 0, next; j < windows; j = next) {
-            const bool all_whole = j == whole.begin && whole.end > j;
-            next = !by_count ? windows : all_whole ? whole.end : j + 1;
+            const bool is_interior = j == interior.begin && interior.end > j;
+            next = !by_count ? windows : is_interior ? interior.end : j + 1;
             const double full = by_count ? static_cast<double>(a.k) : 1;
             const Extent elements =
-                by_count && !all_whole ? elements_along(last, b.j0[last] + w + j) : Extent{full, full};
-            if (groups > 0 && alike[groups - 1].elements == elements)
-                alike[groups - 1].end = next;
+                by_count && !is_interior ? elements_along(last, b.j0[last] + w + j) : Extent{full, full};
+            if (groups > 0 && runs[groups - 1].elements == elements)
+                runs[groups - 1].end = next;
             else
-                alike[groups++] = {j, next, elements, {}};
+                runs[groups++] = {j, next, elements, {}};
         }
         const auto add_up = [&](int64_t i) {
             const int64_t j = b.j0[0] + i;
             const Span taps = last ? real_taps(up, j) : Span{0, 1};
             const int64_t count = taps.end - taps.begin;
-            const Target<C> to = ahead<C>(totals[early & i], lead);
+            const Target<C> to = ahead<C>(totals[one_ahead & i], lead);
             const char* x = b.x + from * job.x_stride[last];
             if (last) x += (window_start(up, j) + taps.begin * up.d) * job.x_stride[0];
-            if (count == 0) return fill_empty<C>(to, inside);
+            if (count == 0) return fill_accumulators<C>(to, inside);
             add[count - 1](to, x, last ? up.d * job.x_stride[0] : 0, inside);
             if (!last || count == up.k) return;
-            // Padding is zeros, and a sum of zeros with them is not -0.0.
+            // Padding is +0.0, and a zero total that includes it is never -0.0.
             for (int64_t c = 0; c < inside; ++c) to.v[c] = static_cast<T>(to.v[c] + T{0});
         };
-        if (early) add_up(0);
+        if (one_ahead) add_up(0);
         Extent outer{};
         for (int64_t i = 0; i < rows; ++i) {
-            if (i + early < rows) add_up(i + early);
+            if (i + one_ahead < rows) add_up(i + one_ahead);
             const Extent before = outer;
             outer = by_count && last ? elements_along(0, b.j0[0] + i) : Extent{1, 1};
             const bool others = i == 0 || !(outer == before);
             char* y = job.y + (b.y + (last ? i * job.y_stride[0] : 0) + w * job.y_stride[last]) * size;
-            for (Alike<R>* g = alike; g < alike + groups; ++g) {
+            for (DivisorRun<R>* g = runs; g < runs + groups; ++g) {
                 const double elements = outer.counted * g->elements.counted, number = by_count ? elements : job.divisor;
                 if (others)
                     g->by = {division<R>(average ? number : 1), by_count,
-                             static_cast<R>(elements - outer.there * g->elements.there)};
+                             static_cast<R>(elements - outer.real_count * g->elements.real_count)};
                 const End finish = (g->by.number.exact ? multiplied : divided)[a.k - 1];
                 const int64_t at = g->begin * unit, many = (g->end - g->begin) * unit;
                 const bool streaming =
                     job.streaming && groups == 1 && many % Lane<T, kVectorBytes>::count == 0 && vector_aligned(y, 0);
-                finish(readable<C>(ahead<C>(totals[early & i], at)), a.d * unit, g->by, y + at * size, many, streaming);
+                finish(readable<C>(ahead<C>(totals[one_ahead & i], at)), a.d * unit, g->by, y + at * size, many,
+                       streaming);
             }
         }
     }

@@ -1,10 +1,10 @@
-// Row kernels of large windows that overlap, and of transposes.
+// Row kernels of large overlapping windows, and of transposes.
 
-// Log-step: out[i] = part 0 ∘ … ∘ part N-1, by halves. In place is allowed: i only grows.
+// Log-step: out[i] = part 0 ∘ … ∘ part N-1, combined pairwise. May be in place, because i only grows.
 template <class C, int N>
-void join_parts(Planes to, Planes given, const Parts& parts, int64_t n) {
+void reduce_parts(Planes to, Planes in, const Parts& parts, int64_t n) {
     const Target<C> out = target<C>(to);
-    const Source<C> from = source<C>(given);
+    const Source<C> from = source<C>(in);
     Source<C> part[N];
     int64_t tap[N];
     for (int t = 0; t < N; ++t) {
@@ -21,12 +21,12 @@ void join_parts(Planes to, Planes given, const Parts& parts, int64_t n) {
     });
 }
 
-// out[i] = N parts that follow each other `step` elements apart ∘ rest[i], if there is a rest: as much of the tree of a
-// sum as one digit of k, written to the base of 4, stands for; N = 4 is the next digit if that is a one.
+// out[i] = N consecutive parts, `step` elements apart, ∘ rest[i] if More: the part of the summation tree that one
+// base-4 digit of k contributes; N = 4 is the next digit if that is 1.
 template <class C, int N, bool More>
-void join_digit(Planes to, Planes given, int64_t step, Planes more, int64_t n) {
+void reduce_digit(Planes to, Planes in, int64_t step, Planes more, int64_t n) {
     const Target<C> out = target<C>(to);
-    const Source<C> from = source<C>(given), rest = source<C>(more);
+    const Source<C> from = source<C>(in), rest = source<C>(more);
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
         const auto at = [&](int64_t t) { return load_accumulator<C, V>(from, i + t * step); };
@@ -44,7 +44,7 @@ void join_digit(Planes to, Planes given, int64_t step, Planes more, int64_t n) {
 
 // to[2i] = even[i], to[2i + 1] = odd[i]
 template <class T>
-void weave(char* out, const char* first, const char* second, int64_t n) {
+void interleave_rows(char* out, const char* first, const char* second, int64_t n) {
     T* to = reinterpret_cast<T*>(out);
     const T *even = reinterpret_cast<const T*>(first), *odd = reinterpret_cast<const T*>(second);
     using V = typename Lane<T, kVectorBytes>::V;

@@ -1,27 +1,28 @@
-// Separable smooth maxima and norms: in single precision where that will do, otherwise in double precision.
+// Separable smooth max and Lp pooling, in single precision where that suffices, otherwise in double precision.
 
-// The largest or smallest element of each window, laid out as the totals will be.
+// The largest or smallest element of each window, in the layout of the totals.
 inline const double* bounds(bool largest, const PoolSchedule& job, const PoolTile& b, const View& in, int64_t size,
                             Arena* arena) {
     const View bound = run_passes(*CENOTE_ROWS::max_rows(DType::f64, largest), job, b, in, nullptr, arena);
     const double* found = reinterpret_cast<const double*>(bound.base.v);
     if (bound.base.v != in.base.v) return found;
-    double* copy = take<double>(arena, size);  // no pass: the elements themselves, which are about to change
+    double* copy =
+        take<double>(arena, size);  // without a pass these are the elements themselves, which are about to change
     copy_row(copy, found, size);
     return copy;
 }
 
-// Totals of doubles to rows of results: write(row of results, offset in the totals, element of y, n).
+// Reduces a tile in double precision; write(row of results, offset in the totals, index in y, n).
 template <class F>
-inline void in_double(const PoolSchedule& job, const PoolTile& b, Arena* arena, F write) {
-    const View in = brought_in<double>(job, b, 0, arena);
+inline void reduce_fp64(const PoolSchedule& job, const PoolTile& b, Arena* arena, F write) {
+    const View in = loaded_tile<double>(job, b, 0, arena);
     const int64_t size = tile_elements<double>(job, b);
     const bool exponential = job.prologue == Prologue::exponential;
     const bool minimum = exponential && job.beta < 0;
     double* v = reinterpret_cast<double*>(in.base.v);
     if (!exponential) absolute(v, size);
-    const bool moderate = exponential ? moderate_exponents(v, size, job.beta) : moderate_powers(v, size, job.power);
-    // A smooth maximum or a norm is never below the largest element. Powers 1 and 2 see to that by themselves.
+    const bool in_range = exponential ? exponents_in_range(v, size, job.beta) : powers_in_range(v, size, job.power);
+    // Neither a smooth max nor a norm is below the largest element. For powers 1 and 2 rounding guarantees that.
     const double* bound = nullptr;
     if (exponential || (job.power != 1.0 && job.power != 2.0)) bound = bounds(!minimum, job, b, in, size, arena);
     double* row = take<double>(arena, b.count[job.rank - 1] * b.lanes);
@@ -30,9 +31,9 @@ inline void in_double(const PoolSchedule& job, const PoolTile& b, Arena* arena, 
         const double* found = reinterpret_cast<const double*>(totals.base.v) + offset;
         if (exponents) {
             copy_row(row, found, n);
-            finish_wide(job, row, exponents + offset, n);
+            wide_epilogue(job, row, exponents + offset, n);
         } else {
-            finish_plain(job, row, found, n);
+            plain_epilogue(job, row, found, n);
         }
         if (bound && minimum)
             for (int64_t i = 0; i < n; ++i) row[i] = row[i] > bound[offset + i] ? bound[offset + i] : row[i];
@@ -41,7 +42,7 @@ inline void in_double(const PoolSchedule& job, const PoolTile& b, Arena* arena, 
         quiet_row(row, row, n);
         write(row, offset, y, n);
     };
-    if (moderate) {
+    if (in_range) {
         if (exponential)
             plain_exponentials(v, size, job.beta);
         else
@@ -67,30 +68,30 @@ inline void norm_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
         if (job.convert != Conversion::none) return convert_row(job.out, to, row, n, false);
         store_row(job.out, to, row, n);
     };
-    // Results of float32 and less are those numbers before they are anything else, whatever they were computed in.
+    // For inputs of float32 and less, results are rounded to float32 first, whatever they were computed in.
     const bool single = job.convert != Conversion::none && !is_integer(job.in) && job.in != DType::f64;
     const auto store_doubles = [&](double* row, int64_t, int64_t y, int64_t n) {
         for (int64_t i = 0; i < n && single; ++i) row[i] = static_cast<float>(row[i]);
         write(row, y, n);
     };
-    if (!fp32_suffices(job)) return in_double(job, b, arena, store_doubles);
-    const Single s = in_single(job, b, arena);
+    if (!fp32_suffices(job)) return reduce_fp64(job, b, arena, store_doubles);
+    const Fp32Totals s = reduce_fp32(job, b, arena);
     const Norm norm = norm_of(job);
     float* row = take<float>(arena, b.count[job.rank - 1] * b.lanes);
     const auto finish = [&](int64_t offset, int64_t n) {
         copy_row(row, reinterpret_cast<const float*>(s.totals.base.v) + offset, n);
-        finish_single(norm, row, s.bound ? s.bound + offset : nullptr, n);
+        fp32_epilogue(norm, row, s.bound ? s.bound + offset : nullptr, n);
     };
-    if (!s.wild) {
+    if (!s.out_of_range) {
         for_result_rows(job, b, s.totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
             finish(offset, n);
             write(row, y, n);
         });
         return;
     }
-    in_double(job, b, arena, [&](double* precise, int64_t offset, int64_t y, int64_t n) {
+    reduce_fp64(job, b, arena, [&](double* precise, int64_t offset, int64_t y, int64_t n) {
         finish(offset, n);
-        for (int64_t i = 0; i < n; ++i) precise[i] = s.wild[offset + i] > 0.0f ? precise[i] : row[i];
+        for (int64_t i = 0; i < n; ++i) precise[i] = s.out_of_range[offset + i] > 0.0f ? precise[i] : row[i];
         store_doubles(precise, offset, y, n);
     });
 }

@@ -1,14 +1,14 @@
-// Max and min of float16 and bfloat16 by the passes of int16: twice as many lanes as in float32, and nothing is
-// widened.
+// Max and min of float16 and bfloat16 by separable passes over int16 keys: twice as many lanes as float32, and nothing
+// is widened.
 //
-// Keys (convert.inl) do not distinguish both zeros, nor one NaN from another, of which the first must come out with its
-// own bits. A tile with a -0.0 or a NaN is therefore widened after all.
+// Keys (simd/convert.inl) distinguish neither the two zeros nor different NaN, of which the first must be returned with
+// its own bits. So a tile that contains a -0.0 or a NaN is widened to float32 after all.
 
 struct HalfKeys {
-    int16_t flip;      // all bits for a minimum, which is the maximum of the flipped keys
+    int16_t flip;      // all ones for a minimum, which is the maximum of the flipped keys
     int16_t infinity;  // its bits
-    int16_t absent;    // the key of no element, and of a NaN that is left out
-    int16_t none;      // the bits of a window without an element
+    int16_t absent;    // the key of padding and of omitted NaN
+    int16_t none;      // the bits of the result of an empty window
     bool omit;
 };
 
@@ -20,9 +20,9 @@ inline HalfKeys half_keys(const PoolSchedule& job) {
             job.omit ? static_cast<int16_t>(infinity | half_quiet(job.in)) : least, job.omit};
 }
 
-// A row of bits to keys; whether some of them are ambiguous.
+// A row of bits to keys; returns whether any of them is ambiguous.
 CENOTE_ONCE bool bits_to_keys(const HalfKeys& given, int16_t* keys, const char* bits, int64_t n) {
-    const HalfKeys how = given;  // which no store can change
+    const HalfKeys how = given;  // a copy: stores cannot alias it
     constexpr int64_t wide = Lane<int16_t, kVectorBytes>::count;
     typename Lane<int16_t, kVectorBytes>::V least{}, largest{};
     int16_t least_alone = 0, largest_alone = 0;
@@ -75,16 +75,16 @@ void max_of_halves(const PoolSchedule& job, int64_t task, Arena* arena) {
     in.base = {bytes(keys), nullptr};
     const InputRows rows = input_rows(job, b);
     int16_t* copy = take<int16_t>(arena, rows.n);
-    bool wild = false;
+    bool ambiguous = false;
     for_input_rows(job, b, rows, [&](const char* from) {
         if (rows.stride != 2 || job.swap) {
             load_row(DType::i16, copy, from, rows.stride, rows.n, job.swap);
             from = reinterpret_cast<const char*>(copy);
         }
-        wild |= bits_to_keys(how, keys, from, rows.n);
+        ambiguous |= bits_to_keys(how, keys, from, rows.n);
         keys += rows.n;
     });
-    if (wild)
+    if (ambiguous)
         return job.reduce == Reduce::max ? max_of_widened_halves<true>(job, task, arena)
                                          : max_of_widened_halves<false>(job, task, arena);
     const View found = run_passes(row_kernels<C>, job, b, in, nullptr, arena);

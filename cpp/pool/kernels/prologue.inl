@@ -1,4 +1,4 @@
-// What happens to rows of elements before the passes, and to rows of totals after them.
+// Elementwise operations on rows, before and after the passes.
 
 template <class T>
 inline void absolute(T* row, int64_t n) {
@@ -10,11 +10,11 @@ inline void absolute(T* row, int64_t n) {
 
 // ------------------------------------------------------------------------------ sums with a wide exponent
 //
-// smooth max adds exp(βx) and lp adds |x|^p. Both terms are f·2^e with f near 1 and a whole e. Where every e of
-// a tile is moderate the terms are added as plain doubles; elsewhere as WideSum. Scaling by a power of two is
-// exact, so the two give the same bits, and a result does not depend on what else is in its tile.
+// Smooth max adds exp(βx), and an Lp norm adds |x|^p. Both terms are f·2^e with f near 1 and an integer e. If all
+// exponents of a tile are in range, the terms are added as plain doubles, otherwise as WideSum. Scaling by a power of
+// two is exact, so both give the same bits, and a result does not depend on what else is in its tile.
 
-constexpr double kModerate = 600.0;  // |βx|: exp(600)·2^63 is still far from the largest double
+constexpr double kExponentRange = 600.0;  // |βx|: exp(600)·2^63 is still far below the largest double
 
 // f·2^e as v·16^w.
 inline void to_base_16(double f, double e, double& v, double& w) {
@@ -42,7 +42,7 @@ inline void exp_any(double t, double& v, double& w) {
         r = __builtin_fma(-e, 2.3190468138462995584e-17, r);
         exp_parts(r, f, more);
         to_base_16(f, e + more, v, w);
-    } else {  // the spacing of doubles is above 1/4 here: no fraction is left
+    } else {  // doubles are more than 1/4 apart here: there is no fraction
         v = 1;
         w = __builtin_rint(t * (0.25 * bits_per_nat));
     }
@@ -52,7 +52,7 @@ inline void exp_any(double t, double& v, double& w) {
 inline void power_any(double x, double p, double& v, double& w) {
     if (x < 0) x = -x;
     double m, q, extra = 0;
-    if (x < 0x1p-1000) {  // subnormal numbers have no exponent to read
+    if (x < 0x1p-1000) {  // subnormal numbers have no exponent to extract
         x *= 0x1p200;
         extra = -200;
     }
@@ -65,7 +65,7 @@ inline void power_any(double x, double p, double& v, double& w) {
     }
 }
 
-// Whether all of a row are in range: in_range(v) as a mask.
+// Whether in_range(v), a mask, holds for a whole row.
 template <class F>
 inline bool all_in_range(const double* row, int64_t n, F in_range) {
     using Wide = typename Lane<double, kVectorBytes>::V;
@@ -85,16 +85,16 @@ inline bool all_in_range(const double* row, int64_t n, F in_range) {
     return alone == 0;
 }
 
-// Rows of x: whether every term of a smooth maximum, or of a norm, is a moderate double.
-inline bool moderate_exponents(const double* row, int64_t n, double beta) {
+// Whether every term of a smooth max, or of a norm, is within the range of plain doubles.
+inline bool exponents_in_range(const double* row, int64_t n, double beta) {
     return all_in_range(row, n, [&](auto x) CENOTE_INLINE {
         const auto t = x * beta;
-        return (t >= -kModerate) & (t <= kModerate);
+        return (t >= -kExponentRange) & (t <= kExponentRange);
     });
 }
 
-inline bool moderate_powers(const double* row, int64_t n, double p) {
-    const double bound = kModerate / p;  // |log x| allowed
+inline bool powers_in_range(const double* row, int64_t n, double p) {
+    const double bound = kExponentRange / p;  // |log x| allowed
     double m = bound < 600.0 ? bound : 600.0, f, e;
     exp_parts(m, f, e);
     const double most_allowed = scale(f, e), least_allowed = 1.0 / most_allowed;
@@ -104,7 +104,7 @@ inline bool moderate_powers(const double* row, int64_t n, double p) {
     });
 }
 
-// x → exp(βx), moderate.
+// x → exp(βx), in range.
 inline void plain_exponentials(double* row, int64_t n, double beta) {
     for_lanes<double>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
@@ -114,7 +114,7 @@ inline void plain_exponentials(double* row, int64_t n, double beta) {
     });
 }
 
-// x → |x|^p, moderate or 0.
+// x → |x|^p, in range or 0.
 inline void plain_powers(double* row, int64_t n, double p) {
     for_lanes<double>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
@@ -135,7 +135,7 @@ inline void plain_powers(double* row, int64_t n, double p) {
     });
 }
 
-// x → mantissa and exponent of exp(βx) or |x|^p, whatever x is.
+// x → mantissa and exponent of exp(βx) or |x|^p, for any x.
 inline void wide_terms(const PoolSchedule& job, double* v, double* w, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
         const double x = v[i];
@@ -155,7 +155,7 @@ inline void wide_terms(const PoolSchedule& job, double* v, double* w, int64_t n)
     }
 }
 
-// v·16^w for any whole w, to infinity and down to subnormal numbers.
+// v·16^w for any integer w, up to infinity and down to subnormal numbers.
 inline double from_base_16(double v, double w) {
     if (v == 0.0 || v != v) return v;
     if (w > 600) return __builtin_inf();
@@ -172,7 +172,8 @@ inline double log_total(double v, double w) {
     if (v != v) return v;
     if (v == 0.0) return -__builtin_inf();
     if (is_infinite(v, w)) return __builtin_inf();
-    if (w > 0x1p50 || w < -0x1p50) return w * 2.7725887222397812377;  // log 16; the mantissa is beyond its last place
+    if (w > 0x1p50 || w < -0x1p50)
+        return w * 2.7725887222397812377;  // log 16 times w: the mantissa is below the last bit
     return log_parts(v, 4.0 * w);
 }
 
@@ -190,14 +191,14 @@ inline double root_total(double v, double w, double p) {
 }
 
 // Totals to results: log(v·16^w)/β or (v·16^w)^(1/p).
-inline void finish_wide(const PoolSchedule& job, double* v, const double* w, int64_t n) {
+inline void wide_epilogue(const PoolSchedule& job, double* v, const double* w, int64_t n) {
     const bool logarithm = job.epilogue == Epilogue::logarithm;
     for (int64_t i = 0; i < n; ++i)
         v[i] = logarithm ? log_total(v[i], w[i]) / job.beta : root_total(v[i], w[i], job.power);
 }
 
-// The same of plain totals, which are moderate or 0.
-inline void finish_plain(const PoolSchedule& job, double* row, const double* totals, int64_t n) {
+// The same for plain totals, in range or 0.
+inline void plain_epilogue(const PoolSchedule& job, double* row, const double* totals, int64_t n) {
     const bool logarithm = job.epilogue == Epilogue::logarithm;
     if (!logarithm && job.power == 1.0) return copy_row(row, totals, n);
     for_lanes<double>(n, [&](auto lane, int64_t i) CENOTE_INLINE {

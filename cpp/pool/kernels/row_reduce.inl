@@ -1,4 +1,4 @@
-// Row kernels of the separable reduction (separable.hpp): element i of the result combines element i of every row.
+// Row kernels of the separable reduction (pool/drivers/separable.hpp): result i combines element i of every row.
 
 template <class T>
 inline T* take(Arena* arena, int64_t n) {
@@ -31,7 +31,7 @@ inline char* bytes(T* p) {
     return reinterpret_cast<char*>(p);
 }
 
-// Row t of a list (RowKernels).
+// Row t of a list (see RowKernels).
 template <class C>
 inline Source<C> row_at(const void* rows, int64_t t) {
     if constexpr (C::two_planes)
@@ -40,24 +40,24 @@ inline Source<C> row_at(const void* rows, int64_t t) {
         return source<C>({static_cast<char* const*>(rows)[t], nullptr});
 }
 
-// K rows as one tree: the largest power of two by halves, then the rest. It is the definition of the order of a sum
-// (reference.py, tree_sum), and any order will do for a maximum.
+// K rows as one tree: the largest power of two by halves, then the rest. This defines the order of a sum (tree_sum in
+// the reference); for a maximum any order will do.
 template <class C, class V, int K>
-inline RegOf<C, V> join(const Source<C>* rows, int64_t i, int64_t tap, int64_t weight) {
+inline RegOf<C, V> reduce_tree(const Source<C>* rows, int64_t i, int64_t tap, int64_t weight) {
     if constexpr (K == 1) {
         return C::tap(load_accumulator<C, V>(*rows, i), tap * weight);
     } else {
         constexpr int half = K > 4 ? 4 : K > 2 ? 2 : 1;
-        return C::combine(join<C, V, half>(rows, i, tap, weight),
-                          join<C, V, K - half>(rows + half, i, tap + half, weight));
+        return C::combine(reduce_tree<C, V, half>(rows, i, tap, weight),
+                          reduce_tree<C, V, K - half>(rows + half, i, tap + half, weight));
     }
 }
 
-// Any number of rows, which are taps begin … begin+count-1 of a window: a binary counter holds the pending
-// subtrees of the same tree. Taps that are missing leave their sibling as it is: adding zero would not change
-// it, but for the sign of a zero total, which the caller sees to.
+// Any number of rows, the taps begin … begin+count-1 of a window: a binary counter holds the pending subtrees of the
+// same tree. Missing taps leave their sibling unchanged: adding zero would change at most the sign of a zero total,
+// which the caller corrects.
 template <class C, class V>
-inline RegOf<C, V> join_many(const void* rows, int64_t i, int64_t begin, int64_t count, int64_t weight) {
+inline RegOf<C, V> reduce_many(const void* rows, int64_t i, int64_t begin, int64_t count, int64_t weight) {
     using Reg = RegOf<C, V>;
     if constexpr (!C::summed) {
         Reg all = C::tap(load_accumulator<C, V>(row_at<C>(rows, 0), i), begin * weight);
@@ -66,28 +66,29 @@ inline RegOf<C, V> join_many(const void* rows, int64_t i, int64_t begin, int64_t
         return all;
     } else {
         Reg pending[64];
-        uint64_t held = 0;
+        uint64_t occupied = 0;
         for (int64_t t = begin; t < begin + count; ++t) {
             Reg part = load_accumulator<C, V>(row_at<C>(rows, t - begin), i);
             int level = 0;
             for (; t >> level & 1; ++level) {
-                if (held >> level & 1) {
+                if (occupied >> level & 1) {
                     part = C::combine(pending[level], part);
-                    held &= ~(uint64_t{1} << level);
+                    occupied &= ~(uint64_t{1} << level);
                 }
             }
             pending[level] = part;
-            held |= uint64_t{1} << level;
+            occupied |= uint64_t{1} << level;
         }
-        int level = __builtin_ctzll(held);
+        int level = __builtin_ctzll(occupied);
         Reg all = pending[level];
-        for (held &= held - 1; held; held &= held - 1) all = C::combine(pending[__builtin_ctzll(held)], all);
+        for (occupied &= occupied - 1; occupied; occupied &= occupied - 1)
+            all = C::combine(pending[__builtin_ctzll(occupied)], all);
         return all;
     }
 }
 
 template <class C>
-CENOTE_ONCE void fill_empty(Target<C> out, int64_t n) {
+CENOTE_ONCE void fill_accumulators(Target<C> out, int64_t n) {
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
         store_accumulator<C, V>(out, i, C::template empty<V>());
@@ -96,7 +97,7 @@ CENOTE_ONCE void fill_empty(Target<C> out, int64_t n) {
 
 template <class C>
 void fill_identity(Planes out, int64_t n) {
-    fill_empty<C>(target<C>(out), n);
+    fill_accumulators<C>(target<C>(out), n);
 }
 
 template <class C>
@@ -105,64 +106,64 @@ void fill_padding(Planes out, int64_t n) {
 }
 
 template <class C, int K>
-inline void join_rows_of(Target<C> out, const void* rows, int64_t begin, int64_t n, int64_t weight) {
-    Source<C> held[K];  // in registers: what is stored through `out` might change `rows`, for all the compiler knows
-    for (int t = 0; t < K; ++t) held[t] = row_at<C>(rows, t);
+inline void reduce_rows_of(Target<C> out, const void* rows, int64_t begin, int64_t n, int64_t weight) {
+    Source<C> local[K];  // a copy in registers: the compiler must assume that stores to `out` change `rows`
+    for (int t = 0; t < K; ++t) local[t] = row_at<C>(rows, t);
     for_lanes_overlapping<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        store_accumulator<C, V>(out, i, join<C, V, K>(held, i, begin, weight));
+        store_accumulator<C, V>(out, i, reduce_tree<C, V, K>(local, i, begin, weight));
     });
 }
 
 template <class C>
-void join_rows(Planes to, const void* rows, int64_t begin, int64_t count, int64_t taps, int64_t n, int64_t weight) {
+void reduce_rows(Planes to, const void* rows, int64_t begin, int64_t count, int64_t taps, int64_t n, int64_t weight) {
     const Target<C> out = target<C>(to);
-    if (count == 0) return fill_empty<C>(out, n);
-    const bool whole = count == taps;
-    // Unrolled up to where the loop below is as fast: a maximum is a plain chain, a sum has a tree to keep.
+    if (count == 0) return fill_accumulators<C>(out, n);
+    const bool complete = count == taps;
+    // Unrolled up to where the loop below is as fast: a maximum is a chain, a sum has to keep its tree.
     constexpr int unrolled = C::two_planes ? 3 : 8;
-    if (whole || !C::summed) {
+    if (complete || !C::summed) {
         switch (count) {
-            case 1: return join_rows_of<C, 1>(out, rows, begin, n, weight);
-            case 2: return join_rows_of<C, 2>(out, rows, begin, n, weight);
-            case 3: return join_rows_of<C, 3>(out, rows, begin, n, weight);
+            case 1: return reduce_rows_of<C, 1>(out, rows, begin, n, weight);
+            case 2: return reduce_rows_of<C, 2>(out, rows, begin, n, weight);
+            case 3: return reduce_rows_of<C, 3>(out, rows, begin, n, weight);
             default: break;
         }
         if constexpr (unrolled == 8) {
             switch (count) {
-                case 4: return join_rows_of<C, 4>(out, rows, begin, n, weight);
-                case 5: return join_rows_of<C, 5>(out, rows, begin, n, weight);
-                case 6: return join_rows_of<C, 6>(out, rows, begin, n, weight);
-                case 7: return join_rows_of<C, 7>(out, rows, begin, n, weight);
-                case 8: return join_rows_of<C, 8>(out, rows, begin, n, weight);
+                case 4: return reduce_rows_of<C, 4>(out, rows, begin, n, weight);
+                case 5: return reduce_rows_of<C, 5>(out, rows, begin, n, weight);
+                case 6: return reduce_rows_of<C, 6>(out, rows, begin, n, weight);
+                case 7: return reduce_rows_of<C, 7>(out, rows, begin, n, weight);
+                case 8: return reduce_rows_of<C, 8>(out, rows, begin, n, weight);
                 default: break;
             }
         }
     }
     for_lanes_overlapping<typename C::T>(n, [&](auto lane, int64_t i) {
         using V = typename decltype(lane)::V;
-        auto all = join_many<C, V>(rows, i, begin, count, weight);
-        // Padded elements are +0.0: with one of them in it, a total of zero is never -0.0.
+        auto all = reduce_many<C, V>(rows, i, begin, count, weight);
+        // Padding is +0.0: a zero total that includes padding is never -0.0.
         if constexpr (C::summed)
-            if (!whole) all = C::combine(all, C::template empty<V>());
+            if (!complete) all = C::combine(all, C::template empty<V>());
         store_accumulator<C, V>(out, i, all);
     });
 }
 
 template <class C>
-void join_one(Planes out, const void* rows, int64_t begin, int64_t count, int64_t taps, int64_t weight,
-              int64_t offset) {
+void reduce_one_of(Planes out, const void* rows, int64_t begin, int64_t count, int64_t taps, int64_t weight,
+                   int64_t offset) {
     using T = typename C::T;
     auto all = C::template empty<T>();
     if (count) {
-        const auto found = join_many<C, T>(rows, 0, begin, count, weight);
+        const auto found = reduce_many<C, T>(rows, 0, begin, count, weight);
         all = C::tap(C::summed && count < taps ? C::combine(found, all) : found, offset);
     }
     store_accumulator<C, T>(target<C>(out), 0, all);
 }
 
 template <class C>
-void join_two(Planes to, Planes first, Planes second, int64_t n, int64_t offset) {
+void reduce_two_of(Planes to, Planes first, Planes second, int64_t n, int64_t offset) {
     const Target<C> out = target<C>(to);
     const Source<C> a = source<C>(first), b = source<C>(second);
     for_lanes<typename C::T>(n, [&](auto lane, int64_t i) {
@@ -175,7 +176,7 @@ void join_two(Planes to, Planes first, Planes second, int64_t n, int64_t offset)
 template <class T>
 inline void copy_row(T* out, const T* in, int64_t n) {
     constexpr int64_t wide = kVectorBytes / sizeof(T);
-    if (n >= wide && n <= 8 * wide) {  // in less time than a call takes; the last vector overlaps the one before
+    if (n >= wide && n <= 8 * wide) {  // faster than a call; the last vector overlaps the one before
         using V = typename Lane<T, kVectorBytes>::V;
         for (int64_t i = 0; i + wide <= n; i += wide) store(out + i, load<V>(in + i));
         return store(out + n - wide, load<V>(in + n - wide));
@@ -187,13 +188,13 @@ inline void copy_lines(char* out, const int64_t* to, const char* in, const int64
     for (int64_t i = 0; i < lines; ++i) copy_row(out + to[i], in + from[i], n);
 }
 
-// Elements as they are; the second plane is made up where there is none yet.
+// Copies accumulators; creates the second plane if there is none yet.
 template <class C>
 void copy_elements(Planes to, Planes from, int64_t n) {
     const Target<C> out = target<C>(to);
     const Source<C> in = source<C>(from);
     if constexpr (C::two_planes) {
-        if (!in.w) return join_rows_of<C, 1>(out, &from, 0, n, 0);
+        if (!in.w) return reduce_rows_of<C, 1>(out, &from, 0, n, 0);
         copy_row(out.w, in.w, n);
     }
     copy_row(out.v, in.v, n);
@@ -224,7 +225,7 @@ void take_every(char* to, const char* from, int64_t n, int64_t step, int64_t gro
         for (int64_t g = 0; g < group; ++g) out[i * group + g] = in[i * step * group + g];
 }
 
-// The elements at, at+2, at+4, … of a row (Odd: at+1, at+3, …), in the order of deinterleave().
+// The accumulators at, at+2, at+4, … of a row (Odd: at+1, at+3, …), in the order of deinterleave().
 template <class C, bool Odd, int Bytes>
 inline auto every_other(Source<C> in, int64_t at, int64_t offset) {
     using T = typename C::T;
@@ -242,13 +243,13 @@ inline auto every_other(Source<C> in, int64_t at, int64_t offset) {
     return C::tap(C::from_value(v), offset);
 }
 
-// Windows of K elements in a row of single elements, two apart: out[i] = in[2i] ∘ … ∘ in[2i+K-1]. The even and odd
-// elements are separated in registers. Only elements of the windows are read, so that a row may end where they do.
+// Windows of K elements with stride 2 in a row of single elements: out[i] = in[2i] ∘ … ∘ in[2i+K-1]. Even and odd
+// elements are separated in registers. Nothing beyond the last window is read, so the row may end there.
 template <class C, int K, int Bytes>
 inline void stride_2_at(Target<C> out, Source<C> in, int64_t i, int64_t weight) {
     using V = typename Lane<typename C::T, Bytes>::V;
     auto all = C::combine(every_other<C, false, Bytes>(in, 2 * i, 0), every_other<C, true, Bytes>(in, 2 * i, weight));
-    // The third ones are the odd ones of a row that starts one element later, which ends where they do.
+    // The third elements are the odd ones of the row that starts one element later, which ends with the last window.
     if constexpr (K == 3) all = C::combine(all, every_other<C, true, Bytes>(in, 2 * i + 1, 2 * weight));
     if constexpr (K == 4)
         all = C::combine(all, C::combine(every_other<C, false, Bytes>(in, 2 * i + 2, 2 * weight),
@@ -259,20 +260,20 @@ inline void stride_2_at(Target<C> out, Source<C> in, int64_t i, int64_t weight) 
 }
 
 template <class C, int K>
-void join_stride_2(Planes to, Planes from, int64_t n, int64_t weight) {
+void reduce_stride_2(Planes to, Planes from, int64_t n, int64_t weight) {
     using T = typename C::T;
     const Target<C> out = target<C>(to);
     const Source<C> in = source<C>(from);
     constexpr int wide = kVectorBytes / sizeof(T), narrow = 16 / sizeof(T);
     int64_t i = 0;
     for (; i + wide <= n; i += wide) stride_2_at<C, K, kVectorBytes>(out, in, i, weight);
-    // The last ones, some of them a second time.
+    // The last vector overlaps.
     if (i < n && n >= wide) return stride_2_at<C, K, kVectorBytes>(out, in, n - wide, weight);
     for (; i + narrow <= n; i += narrow) stride_2_at<C, K, 16>(out, in, i, weight);
     if (i < n && n >= narrow) return stride_2_at<C, K, 16>(out, in, n - narrow, weight);
     Source<C> rows[K];
     for (; i < n; ++i) {
         for (int t = 0; t < K; ++t) rows[t] = ahead<C>(in, 2 * i + t);
-        store_accumulator<C, T>(out, i, join<C, T, K>(rows, 0, 0, weight));
+        store_accumulator<C, T>(out, i, reduce_tree<C, T, K>(rows, 0, 0, weight));
     }
 }

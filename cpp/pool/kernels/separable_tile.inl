@@ -2,9 +2,9 @@
 
 #include "pool/tile_rows.inl"
 
-// The elements of a tile as a dense array of the work dtype.
+// Loads the elements of a tile into a dense array of the work dtype.
 template <class T>
-CENOTE_ONCE void bring_in(const PoolSchedule& job, const PoolTile& b, T* out) {
+CENOTE_ONCE void load_tile(const PoolSchedule& job, const PoolTile& b, T* out) {
     if (!job.physical_padding) {
         const InputRows rows = input_rows(job, b);
         return for_input_rows(job, b, rows, [&](const char* from) {
@@ -32,7 +32,7 @@ CENOTE_ONCE void bring_in(const PoolSchedule& job, const PoolTile& b, T* out) {
             out += n;
             return;
         }
-        const int64_t first = b.c0[last] - job.pad_low[last];  // the element of out[0], which may be padding
+        const int64_t first = b.c0[last] - job.pad_low[last];  // the index of out[0]; negative in the padding
         const int64_t begin = min(n, max(0, -first)), end = max(begin, min(n, job.real_n[last] - first));
         for (int64_t i = 0; i < begin; ++i) out[i] = pad;
         load_row(job.in, out + begin, from + (first + begin) * job.x_stride[last], job.x_stride[last], end - begin,
@@ -49,9 +49,9 @@ inline int64_t tile_elements(const PoolSchedule& job, const PoolTile& b) {
     return n;
 }
 
-// Where the elements of a tile lie in x, which is of the work dtype.
+// The elements of a tile in place: x has the work dtype.
 template <class T>
-inline View where_it_lies(const PoolSchedule& job, const PoolTile& b) {
+inline View view_in_place(const PoolSchedule& job, const PoolTile& b) {
     View view;
     const char* from = b.x;
     for (int q = 0; q < job.rank; ++q) {
@@ -62,7 +62,7 @@ inline View where_it_lies(const PoolSchedule& job, const PoolTile& b) {
     return view;
 }
 
-// Elements and their ordered keys, in either direction (PoolSchedule::key).
+// Converts elements to ordered keys and back (Operation::key).
 template <class T>
 CENOTE_ONCE void flip_row(T* to, const T* from, int64_t n, uint64_t key) {
     using U = Unsigned<T>;
@@ -73,18 +73,18 @@ CENOTE_ONCE void flip_row(T* to, const T* from, int64_t n, uint64_t key) {
 }
 
 template <class T>
-CENOTE_ONCE View brought_in(const PoolSchedule& job, const PoolTile& b, uint64_t key, Arena* arena) {
+CENOTE_ONCE View loaded_tile(const PoolSchedule& job, const PoolTile& b, uint64_t key, Arena* arena) {
     View view;
     const int64_t size = contiguous_strides(job.rank, b.elements, b.lanes, view.stride);
     T* out = take<T>(arena, size);
     view.base = {bytes(out), nullptr};
-    bring_in(job, b, out);
+    load_tile(job, b, out);
     if (job.prologue == Prologue::absolute) absolute(out, size);
     if (key) flip_row(out, out, size, key);
     return view;
 }
 
-// y itself, where it is of the work dtype.
+// y itself, if it has the work dtype.
 template <class T>
 inline View result_view(const PoolSchedule& job, const PoolTile& b) {
     View view;
@@ -101,15 +101,15 @@ inline bool has_pass(const PoolSchedule& job) {
     return false;
 }
 
-// Rows are joined faster than elements along a row: where a pass down leaves half of the elements or fewer, it comes
-// first.
-inline bool goes_down_first(const PoolSchedule& job) {
+// Combining whole rows is faster than combining elements along a row: a pass across rows comes first if it leaves at
+// most half of the elements.
+inline bool reduces_rows_first(const PoolSchedule& job) {
     int q = 0;
-    while (q < job.rank - 1 && is_identity(job.axis[q])) ++q;  // planes that lie behind each other
+    while (q < job.rank - 1 && is_identity(job.axis[q])) ++q;  // joined planes
     return q < job.rank - 1 && job.axis[q].o * 2 <= job.axis[q].n;
 }
 
-// Lanes in which something was found.
+// A mask that accumulates the lanes in which something was totals.
 template <class T>
 using Found = typename Rebind<typename Lane<T, kVectorBytes>::V, Unsigned<T>>::type;
 
@@ -120,8 +120,8 @@ inline bool any(W found) {
     return all;
 }
 
-// f(v) for a row in whole vectors, the last one with some elements a second time. A row of less is filled up with ones,
-// which are neither zero nor NaN.
+// f(v) for the vectors of a row, the last one overlapping. A row shorter than a vector is filled up with ones, which
+// are neither zero nor NaN.
 template <class T, class F>
 inline void search_row(const T* row, int64_t n, F f) {
     using L = Lane<T, kVectorBytes>;
@@ -135,7 +135,7 @@ inline void search_row(const T* row, int64_t n, F f) {
     f(load<typename L::V>(row + n - L::count));
 }
 
-// A row with one NaN for all; where it is, or elsewhere.
+// Replaces NaN by the canonical one, in place or not.
 template <class T>
 CENOTE_ONCE void quiet_row(T* to, const T* from, int64_t n) {
     for_lanes<T>(n, [&](auto lane, int64_t i) CENOTE_INLINE {
@@ -151,10 +151,10 @@ CENOTE_ONCE bool has_nan(const T* row, int64_t n) {
     return any(nans);
 }
 
-// Whether results that were found by going down first may differ from those in the order of the window. Of equal
-// elements the first one counts, and so does the first NaN: only zeros of both signs and several NaN can differ.
+// Whether results of reducing rows first may differ from those in the order of the window. The first of equal elements
+// wins, and so does the first NaN: only zeros of both signs and several NaN can differ.
 template <class T>
-CENOTE_ONCE bool order_tells(const PoolSchedule& job, const PoolTile& b, const View& elements, const View& results) {
+CENOTE_ONCE bool order_matters(const PoolSchedule& job, const PoolTile& b, const View& elements, const View& results) {
     using W = Found<T>;
     W zeros{}, nans{}, signed_zeros{};
     for_result_rows(job, b, results.stride, [&](const int64_t*, int64_t offset, int64_t, int64_t n) {
@@ -178,12 +178,12 @@ CENOTE_ONCE bool order_tells(const PoolSchedule& job, const PoolTile& b, const V
     return any(signed_zeros);
 }
 
-// One NaN for all in the results of a tile.
+// Replaces NaN by the canonical one in the results of a tile.
 template <class T>
 inline void quiet_results(const PoolSchedule& job, const PoolTile& b) {
     int depth = row_depth(job);
     int64_t n = rows_are_lanes(job) ? b.lanes : b.count[job.rank - 1];
-    while (depth > 0 && job.y_stride[depth - 1] == n) n *= b.count[--depth];  // rows behind each other are one
+    while (depth > 0 && job.y_stride[depth - 1] == n) n *= b.count[--depth];  // contiguous rows are one
     for_rows(depth, b.count, [&](const int64_t* at) {
         T* row = reinterpret_cast<T*>(job.y) + b.y;
         for (int q = 0; q < depth; ++q) row += at[q] * job.y_stride[q];
@@ -196,24 +196,24 @@ inline void max_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
     using T = typename C::T;
     const PoolTile b = locate(job, task);
     const RowKernels& op = row_kernels<C>;
-    const View in = job.direct ? where_it_lies<T>(job, b) : brought_in<T>(job, b, job.key, arena);
+    const View in = job.direct ? view_in_place<T>(job, b) : loaded_tile<T>(job, b, job.key, arena);
     const bool in_place = has_pass(job) && job.out == job.work && job.out != DType::boolean && !job.key;
     const View y = result_view<T>(job, b), *to = in_place ? &y : nullptr;
-    const bool down = goes_down_first(job);
-    View found = run_passes(op, job, b, in, to, arena, down);
+    const bool rows_first = reduces_rows_first(job);
+    View totals = run_passes(op, job, b, in, to, arena, rows_first);
     if constexpr (Limits<T>::has_nan)
-        if (down && order_tells<T>(job, b, in, found)) found = run_passes(op, job, b, in, to, arena);
+        if (rows_first && order_matters<T>(job, b, in, totals)) totals = run_passes(op, job, b, in, to, arena);
     if constexpr (C::omit)
         if (in_place) return quiet_results<T>(job, b);
     if (in_place) return;
-    T* changed = C::omit || job.key ? take<T>(arena, result_rows(job, b, found.stride).n) : nullptr;
-    for_result_rows(job, b, found.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
-        const T* row = reinterpret_cast<const T*>(found.base.v) + offset;
-        if constexpr (C::omit) quiet_row(changed, row, n);
-        if (job.key) flip_row(changed, row, n, job.key);
+    T* converted = C::omit || job.key ? take<T>(arena, result_rows(job, b, totals.stride).n) : nullptr;
+    for_result_rows(job, b, totals.stride, [&](const int64_t*, int64_t offset, int64_t y, int64_t n) {
+        const T* row = reinterpret_cast<const T*>(totals.base.v) + offset;
+        if constexpr (C::omit) quiet_row(converted, row, n);
+        if (job.key) flip_row(converted, row, n, job.key);
         if constexpr (Limits<T>::has_nan)
             if (job.convert != Conversion::none)
-                return convert_row(job.out, job.y + y * size_of(job.out), changed ? changed : row, n, false);
-        store_row(job.out, job.y + y * size_of(job.out), changed ? changed : row, n);
+                return convert_row(job.out, job.y + y * size_of(job.out), converted ? converted : row, n, false);
+        store_row(job.out, job.y + y * size_of(job.out), converted ? converted : row, n);
     });
 }

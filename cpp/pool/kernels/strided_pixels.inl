@@ -1,29 +1,29 @@
-// Windows that are further apart than one element, of elements of a few elements each: the channels of a picture, say.
-// An element is a group of up to 64 bytes, and a window is joined in registers by the group: a list of rows for each
-// window would cost ten times as much as its three bytes.
+// Windows with a stride over pixels of a few elements, e.g. the channels of an image. A pixel has up to 64 bytes, and
+// windows are reduced in registers pixel by pixel: a list of rows per window would cost ten times as much as its three
+// bytes.
 
-// K taps that lie `apart` elements from each other, from element i on, as the tree of join().
+// K taps, `apart` elements from each other, from element i on, in the tree of reduce_tree().
 template <class C, class V, int K>
-inline RegOf<C, V> join_apart(Source<C> in, int64_t i, int64_t apart, int64_t tap, int64_t weight) {
+inline RegOf<C, V> reduce_strided(Source<C> in, int64_t i, int64_t apart, int64_t tap, int64_t weight) {
     if constexpr (K == 1) {
         return C::tap(load_accumulator<C, V>(in, i), tap * weight);
     } else {
         constexpr int half = K > 2 ? 2 : 1;
-        return C::combine(join_apart<C, V, half>(in, i, apart, tap, weight),
-                          join_apart<C, V, K - half>(in, i + half * apart, apart, tap + half, weight));
+        return C::combine(reduce_strided<C, V, half>(in, i, apart, tap, weight),
+                          reduce_strided<C, V, K - half>(in, i + half * apart, apart, tap + half, weight));
     }
 }
 
-// Any number of them, by fours: a binary counter of fours holds the pending subtrees of a sum, as in join_many().
+// Any number of taps, by fours: a binary counter of fours holds the pending subtrees of a sum, as in reduce_many().
 template <class C, class V>
-inline RegOf<C, V> join_many_apart(Source<C> in, int64_t i, int64_t apart, int64_t count, int64_t weight) {
+inline RegOf<C, V> reduce_many_strided(Source<C> in, int64_t i, int64_t apart, int64_t count, int64_t weight) {
     using Reg = RegOf<C, V>;
-    const auto four = [&](int64_t t) { return join_apart<C, V, 4>(in, i + t * apart, apart, t, weight); };
+    const auto four = [&](int64_t t) { return reduce_strided<C, V, 4>(in, i + t * apart, apart, t, weight); };
     const auto rest = [&](int64_t t) {
         const int64_t at = i + t * apart, left = count - t;
-        return left == 1   ? join_apart<C, V, 1>(in, at, apart, t, weight)
-               : left == 2 ? join_apart<C, V, 2>(in, at, apart, t, weight)
-                           : join_apart<C, V, 3>(in, at, apart, t, weight);
+        return left == 1   ? reduce_strided<C, V, 1>(in, at, apart, t, weight)
+               : left == 2 ? reduce_strided<C, V, 2>(in, at, apart, t, weight)
+                           : reduce_strided<C, V, 3>(in, at, apart, t, weight);
     };
     if (count < 4) return rest(0);
     const int64_t fours = count / 4;
@@ -41,32 +41,32 @@ inline RegOf<C, V> join_many_apart(Source<C> in, int64_t i, int64_t apart, int64
         }
         int level = __builtin_ctzll(static_cast<uint64_t>(fours));
         Reg all = count % 4 ? C::combine(pending[level], rest(4 * fours)) : pending[level];
-        for (int64_t held = fours & (fours - 1); held; held &= held - 1)
-            all = C::combine(pending[__builtin_ctzll(static_cast<uint64_t>(held))], all);
+        for (int64_t occupied = fours & (fours - 1); occupied; occupied &= occupied - 1)
+            all = C::combine(pending[__builtin_ctzll(static_cast<uint64_t>(occupied))], all);
         return all;
     }
 }
 
-// `count` windows, `step` elements apart, of K taps (0: any number). Groups of less than 16 bytes read and write what
-// lies behind them: results are overwritten by the next ones, and behind the last one there must be room.
+// `count` windows, `step` elements apart, of K taps (0: any number). Pixels of less than 16 bytes are read and written
+// with what follows them: the next result overwrites it, and after the last one there must be room.
 template <class C, int K>
-void join_pixels(Planes to, Planes from, int64_t count, int64_t step, int64_t apart, int64_t taps, int64_t run,
-                 int64_t weight) {
+void reduce_pixels(Planes to, Planes from, int64_t count, int64_t step, int64_t apart, int64_t taps, int64_t run,
+                   int64_t weight) {
     const Target<C> out = target<C>(to);
     const Source<C> in = source<C>(from);
     using V = typename Lane<typename C::T, kPixelBytes>::V;
     constexpr int64_t wide = Lane<typename C::T, kPixelBytes>::count;
-    const auto joined = [&](int64_t i) CENOTE_INLINE {
-        if constexpr (K > 0) return join_apart<C, V, K>(in, i, apart, 0, weight);
-        return join_many_apart<C, V>(in, i, apart, taps, weight);
+    const auto reduced = [&](int64_t i) CENOTE_INLINE {
+        if constexpr (K > 0) return reduce_strided<C, V, K>(in, i, apart, 0, weight);
+        return reduce_many_strided<C, V>(in, i, apart, taps, weight);
     };
     if (run <= wide) {
-        for (int64_t j = 0; j < count; ++j) store_accumulator<C, V>(out, j * run, joined(j * step));
+        for (int64_t j = 0; j < count; ++j) store_accumulator<C, V>(out, j * run, reduced(j * step));
         return;
     }
     for (int64_t j = 0; j < count; ++j)
         for (int64_t e = 0; e < run; e += wide) {
-            const int64_t at = min(e, run - wide);  // the last ones, some of them a second time
-            store_accumulator<C, V>(out, j * run + at, joined(j * step + at));
+            const int64_t at = min(e, run - wide);  // the last vector overlaps
+            store_accumulator<C, V>(out, j * run + at, reduced(j * step + at));
         }
 }

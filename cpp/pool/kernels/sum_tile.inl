@@ -1,6 +1,6 @@
-// Separable sums and averages: epilogue of a tile, and the tile itself.
+// Separable sums and averages: the epilogue of a tile, and the tile itself.
 
-// Counts of elements of each window along one axis.
+// The number of elements of each window along one axis.
 struct Counts {
     int64_t* real[kMaxDims];
     int64_t* counted[kMaxDims];  // what an average divides by
@@ -24,7 +24,7 @@ inline Counts count_elements(const PoolSchedule& job, const PoolTile& b, int axe
     return c;
 }
 
-// f(v) for every element, and one NaN for all.
+// f(v) for every element, with canonical NaN.
 template <class T, class F>
 inline void map_row(T* row, int64_t n, F f) {
     for_lanes<T>(n, [&](auto lane, int64_t i) {
@@ -46,15 +46,15 @@ inline void divide_row(T* row, int64_t n, double by) {
         map_row(row, n, [&](auto v, auto, int64_t) { return v / d.divisor; });
 }
 
-// What each window of a row is divided by: `outer` times its count along the row; where NaN is left out, with the
-// elements that are not NaN (`valid`) in place of all real ones.
+// The divisors of a row of windows: `outer` times the count along the row; if NaN is omitted, with the number of valid
+// elements instead of that of real ones.
 template <class T>
 struct Divisors {
-    T *along, *real_along;  // counted and real elements of each window along the row; null: one window, in lanes
+    T *along, *real_along;  // counted and real elements of each window along the row; null for the lanes of one window
     double outer, real_outer, largest;
 };
 
-// Each of n counts `unit` times.
+// Each of n counts as a float, repeated `unit` times.
 template <class T>
 inline T* as_numbers(const int64_t* counts, int64_t n, int64_t unit, Arena* arena) {
     T *out = take<T>(arena, n * unit), *to = out;
@@ -65,7 +65,7 @@ inline T* as_numbers(const int64_t* counts, int64_t n, int64_t unit, Arena* aren
 
 template <class T, class U>
 inline void divide_each(T* row, int64_t n, const Divisors<T>& by, const U* valid) {
-    // Products and differences of counts are exact in T, and then so is the choice of T for the quotient.
+    // Below these limits products and differences of counts are exact in T, and so the quotient may be computed in T.
     if (by.outer * by.largest > (sizeof(T) == 4 ? 0x1p24 : 0x1p53)) {
         for (int64_t i = 0; i < n; ++i) {
             double d = by.outer * (by.along ? static_cast<double>(by.along[i]) : 1.0);
@@ -88,9 +88,9 @@ inline void divide_each(T* row, int64_t n, const Divisors<T>& by, const U* valid
     });
 }
 
-// Totals to results of type R for sums and averages. Where the totals lie in y already they are changed in place.
+// The epilogue of sums and averages: totals to results of type R, in place if the totals are in y already.
 template <class C, class R>
-inline void finish_sums(const PoolSchedule& job, const PoolTile& b, const View& totals, bool in_place, Arena* arena) {
+inline void write_sums(const PoolSchedule& job, const PoolTile& b, const View& totals, bool in_place, Arena* arena) {
     using U = typename C::U;
     const auto* values = reinterpret_cast<const typename C::T*>(totals.base.v);
     const U* counts_of = reinterpret_cast<const U*>(totals.base.w);
@@ -101,21 +101,21 @@ inline void finish_sums(const PoolSchedule& job, const PoolTile& b, const View& 
     const bool along = depth == last;
     const int64_t width = rows.n;
     R* scratch = take<R>(arena, width);
-    // Results that are of type R are made where they belong.
+    // Results of type R are computed directly in y.
     const bool converts = job.convert != Conversion::none;
-    const bool lands = !converts && (job.out == (inexact ? (sizeof(R) == 4 ? DType::f32 : DType::f64) : DType::i64) ||
-                                     (!inexact && job.out == DType::u64));
+    const bool in_y = !converts && (job.out == (inexact ? (sizeof(R) == 4 ? DType::f32 : DType::f64) : DType::i64) ||
+                                    (!inexact && job.out == DType::u64));
     U* marks = omit ? take<U>(arena, width) : nullptr;
     const bool divides = average && !job.by_divisor;
-    // Rows of windows none of which is cut have one divisor: to count their elements, tile by tile, would take a
+    // A row of unclipped windows has one divisor: counting the elements window by window in every tile would take a
     // quarter of the time (avg 4×4 of 4096²).
     const Span whole = interior_windows(job.axis[last], b.j0[last], b.count[last]);
-    const bool uncut = along && !omit && !job.axis[last].starts && whole.end - whole.begin == b.count[last];
-    const Counts counts = divides ? count_elements(job, b, uncut ? last : job.rank, arena) : Counts{};
+    const bool unclipped = along && !omit && !job.axis[last].starts && whole.end - whole.begin == b.count[last];
+    const Counts counts = divides ? count_elements(job, b, unclipped ? last : job.rank, arena) : Counts{};
     Divisors<R> by{};
-    by.largest = uncut ? static_cast<double>(job.axis[last].k) : along ? 0 : 1;
-    bool even = true;  // one divisor along each row
-    if (divides && along && !uncut) {
+    by.largest = unclipped ? static_cast<double>(job.axis[last].k) : along ? 0 : 1;
+    bool even = true;  // all windows of a row have the same divisor
+    if (divides && along && !unclipped) {
         by.along = as_numbers<R>(counts.counted[last], b.count[last], rows.unit, arena);
         by.real_along = as_numbers<R>(counts.real[last], b.count[last], rows.unit, arena);
         for (int64_t j = 0; j < b.count[last]; ++j) {
@@ -126,7 +126,7 @@ inline void finish_sums(const PoolSchedule& job, const PoolTile& b, const View& 
         }
     }
     for_result_rows(job, b, totals.stride, [&](const int64_t* at, int64_t offset, int64_t y, int64_t n) {
-        R* row = lands ? reinterpret_cast<R*>(job.y) + y : scratch;
+        R* row = in_y ? reinterpret_cast<R*>(job.y) + y : scratch;
         const auto* v = values + offset;
         const U* valid = nullptr;
         if constexpr (omit) {
@@ -165,15 +165,15 @@ inline void finish_sums(const PoolSchedule& job, const PoolTile& b, const View& 
         }
         if (converts)
             convert_row(job.out, job.y + y * size_of(job.out), row, n, is_unsigned(job.in));
-        else if (!lands)
+        else if (!in_y)
             store_row(job.out, job.y + y * size_of(job.out), row, n);
     });
 }
 
-// Totals that lie in y already: windows that are divided by the same number are one row, where a row of each window's
-// lanes would cost its overhead (avg 2×2 channels last: 5.7 ms, and 4.9 so).
+// For totals that are in y already: adjacent windows with the same divisor are treated as one row; separate rows for
+// the lanes of each window have too much overhead (avg 2×2 channels last: 5.7 vs. 4.9 ms).
 template <class C, class R>
-inline bool finish_evenly(const PoolSchedule& job, const PoolTile& b, Arena* arena) {
+inline bool divide_runs(const PoolSchedule& job, const PoolTile& b, Arena* arena) {
     const int last = job.rank - 1;
     if (!rows_are_lanes(job) || job.y_stride[last] != b.lanes) return false;
     if constexpr (Limits<R>::has_nan) {
@@ -200,10 +200,10 @@ inline bool finish_evenly(const PoolSchedule& job, const PoolTile& b, Arena* are
 
 constexpr int64_t kShortRow = 256;  // bytes
 
-// Totals that lie in y already, in rows of a few vectors: those of a plane are one row, which has a divisor for each
-// window (avg 3×3 on planes of 20×20: 1.35 ms, and 1.1 so).
+// For totals that are in y already, in rows of a few vectors: a plane is treated as one row, with a divisor for each
+// window (avg 3×3 on planes of 20×20: 1.35 vs. 1.1 ms).
 template <class C, class R>
-inline bool finish_planes(const PoolSchedule& job, const PoolTile& b, Arena* arena) {
+inline bool divide_planes(const PoolSchedule& job, const PoolTile& b, Arena* arena) {
     const int last = job.rank - 1;
     if (rows_are_lanes(job) || last == 0 || job.y_stride[last - 1] != b.count[last]) return false;
     int64_t planes = 1;
@@ -244,14 +244,14 @@ inline bool finish_planes(const PoolSchedule& job, const PoolTile& b, Arena* are
     return false;
 }
 
-// Rows of small integers, widened and added up in one go where windows share none of them: to bring the elements in
-// first took twice as long as to add them (avg 4×4 of 4096² of uint8, one thread: 4.1 ms, and 2.6 so).
+// Rows of small integers, widened and added in one step if windows do not share rows: loading the tile first takes
+// longer than the additions (avg 4×4 of 4096² of uint8, one thread: 4.1 vs. 2.6 ms).
 template <class T, class S>
 CENOTE_ONCE void add_rows(T* __restrict to, const char* x, int64_t stride, int64_t count, int64_t n) {
     const auto row = [&](int64_t r) { return reinterpret_cast<const S*>(x + r * stride); };
     if (count == 0)
         for (int64_t i = 0; i < n; ++i) to[i] = 0;
-    // Four at a time, of which the first are not added to anything: totals are written once for windows of four rows.
+    // Four at a time, and the first four are not added to anything: totals of four rows are written once.
     for (int64_t r = 0; r < count; r += 4) {
         const int64_t some = min(4, count - r);
         const S* __restrict a = row(r), * __restrict b = row(r + (some > 1)), * __restrict c = row(r + 2 * (some > 2)), * __restrict d = row(r + 3 * (some > 3));
@@ -268,7 +268,7 @@ CENOTE_ONCE void add_rows(T* __restrict to, const char* x, int64_t stride, int64
     }
 }
 
-inline bool adds_rows(const PoolSchedule& job, const PoolTile& b, const InputRows& rows) {
+inline bool can_sum_rows_first(const PoolSchedule& job, const PoolTile& b, const InputRows& rows) {
     const Axis& a = job.axis[0];
     const int64_t width = size_of(job.in);
     if (reinterpret_cast<uintptr_t>(b.x) % width || job.x_stride[0] % width) return false;
@@ -279,7 +279,7 @@ inline bool adds_rows(const PoolSchedule& job, const PoolTile& b, const InputRow
 
 // All passes of such a tile.
 template <class C>
-CENOTE_ONCE View add_rows_up(const PoolSchedule& job, const PoolTile& b, const InputRows& rows, Arena* arena) {
+CENOTE_ONCE View sum_rows_first(const PoolSchedule& job, const PoolTile& b, const InputRows& rows, Arena* arena) {
     using T = typename C::T;
     const Axis &a = job.axis[0], &along = job.axis[1];
     const auto add = job.in == DType::i8    ? &add_rows<T, int8_t>
@@ -308,14 +308,14 @@ inline void sum_tile(const PoolSchedule& job, int64_t task, Arena* arena) {
     const PoolTile b = locate(job, task);
     if constexpr (!C::two_planes && !Limits<typename C::T>::has_nan && sizeof(typename C::T) <= 4) {
         const InputRows rows = input_rows(job, b);
-        if (adds_rows(job, b, rows))
-            return finish_sums<C, R>(job, b, add_rows_up<C>(job, b, rows, arena), false, arena);
+        if (can_sum_rows_first(job, b, rows))
+            return write_sums<C, R>(job, b, sum_rows_first<C>(job, b, rows, arena), false, arena);
     }
     using T = typename C::T;
-    const View in = job.direct ? where_it_lies<T>(job, b) : brought_in<T>(job, b, 0, arena);
+    const View in = job.direct ? view_in_place<T>(job, b) : loaded_tile<T>(job, b, 0, arena);
     const bool in_place = !C::two_planes && job.out == job.work && job.convert == Conversion::none && has_pass(job);
     const View y = result_view<T>(job, b);
     const View totals = run_passes(row_kernels<C>, job, b, in, in_place ? &y : nullptr, arena);
-    if (in_place && (finish_evenly<C, R>(job, b, arena) || finish_planes<C, R>(job, b, arena))) return;
-    finish_sums<C, R>(job, b, totals, in_place, arena);
+    if (in_place && (divide_runs<C, R>(job, b, arena) || divide_planes<C, R>(job, b, arena))) return;
+    write_sums<C, R>(job, b, totals, in_place, arena);
 }

@@ -1,9 +1,9 @@
-// Van Herk/Gil-Werman over long runs: two sweeps over blocks of k elements. A window that begins in one block ends in
-// the next: it is the end of the one, reduced from behind, and the beginning of the other. That makes three
-// combinations per window, however large it is; but the order of a sum is another.
+// Van Herk/Gil-Werman over long runs: a forward and a backward scan over blocks of k elements. A window that starts in
+// one block ends in the next, so it is a suffix of the first and a prefix of the second. That makes three combinations
+// per window, however large it is. It changes the order of the reduction, so it cannot be used for sums.
 
-// All windows of a line for N lanes from element i of each element on. `left` has room for k times as much, `absent`
-// holds elements that lose against any other.
+// All windows of a line for N vectors of lanes from lane i on. `left` holds the suffixes of a block, `absent` is a row
+// of the identity.
 template <class C, class L, int N>
 CENOTE_ONCE void sweep(const LinePass& p, const typename C::T* in, typename C::T* out, int64_t i, typename C::T* left,
                        const typename C::T* absent) {
@@ -18,7 +18,7 @@ CENOTE_ONCE void sweep(const LinePass& p, const typename C::T* in, typename C::T
     };
     const auto read = [](const T* from, int64_t lane) { return C::from_value(load<V>(from + lane * L::count)); };
     Reg all[N];
-    int64_t until = 0;  // how many elements it is to the next window, of those that are a stride apart
+    int64_t until = 0;  // elements until the next window of the stride
     T* to = out + i;
     for (int64_t block = 0; block + a.k <= length; block += a.k) {
         const int64_t windows = min(a.k, length - a.k - block + 1);
@@ -59,6 +59,6 @@ void van_herk(const LinePass& p, const char* from, char* to, char* room, const c
     for (; i + wide * together <= p.run; i += wide * together)
         sweep<C, Lane<T, kVectorBytes>, together>(p, in, out, i, left, absent);
     for (; i + wide <= p.run; i += wide) sweep<C, Lane<T, kVectorBytes>, 1>(p, in, out, i, left, absent);
-    // The last ones, some of them a second time: runs are longer than a vector.
+    // The last vector overlaps: runs are longer than a vector.
     if (i < p.run) sweep<C, Lane<T, kVectorBytes>, 1>(p, in, out, p.run - wide, left, absent);
 }

@@ -1,4 +1,4 @@
-// The row kernels of weighted sums (weighted.hpp).
+// The row kernels of weighted sums (pool/weighted.hpp).
 
 // f(i) for each vector of a row.
 template <class F>
@@ -14,7 +14,7 @@ inline bool any_lane(DoubleMask m) {
     return found;
 }
 
-// The vector from element i on of a row of n elements, zeros after its end.
+// The vector from element i on of a row of n elements, with zeros after its end.
 CENOTE_INLINE inline Doubles read_doubles(DType type, const char* row, int64_t i, int64_t n) {
     if (i + kDoubles <= n) {
         if (type == DType::f32) return read<float, Lane<double, kVectorBytes>>(row + i * 4);
@@ -25,12 +25,12 @@ CENOTE_INLINE inline Doubles read_doubles(DType type, const char* row, int64_t i
     return at(part, 0);
 }
 
-// Doubles as floats that are rounded to odd, so that the conversion from float to half rounds as if it came from them.
+// Rounds to the nearest odd float, so that converting it to float16 or bfloat16 rounds as if directly from the double.
 inline double rounded_to_odd(double v) {
     const float near = static_cast<float>(v);
     if (static_cast<double>(near) == v || v - v != 0.0) return v;
     uint32_t bits = load<uint32_t>(&near);
-    if (__builtin_fabs(static_cast<double>(near)) > __builtin_fabs(v)) --bits;  // towards zero
+    if (__builtin_fabs(static_cast<double>(near)) > __builtin_fabs(v)) --bits;  // truncate
     bits |= 1u;
     return static_cast<double>(load<float>(&bits));
 }
@@ -53,7 +53,7 @@ CENOTE_INLINE inline void write_doubles(DType type, char* row, int64_t i, int64_
     write_part(type, row + i * size_of(type), v, min(kDoubles, n - i));
 }
 
-// The weight of an element but for the factor of its window, and the term of the window's normaliser.
+// The weight of an element without the factor of its window, and its term in the window's normaliser.
 template <bool Exponential, bool Term, bool Weight>
 CENOTE_INLINE inline void plain_factors(const Factors& f, Doubles x, Doubles& term, Doubles& weight,
                                         DoubleMask& plain) {
@@ -77,7 +77,7 @@ CENOTE_ONCE bool row_factors(const Factors& f, DType x_type, const char* x, DTyp
             store(sums + i, plain ? Doubles(weight * by) : Doubles{});
         }
         store(terms + i, term);
-        // Zeros after the end of a row may be no plain factors, which only costs time.
+        // Zeros after the end of a row may count as out of range, which only costs time.
         all &= plain;
     });
     return !any_lane(~all);
@@ -123,7 +123,7 @@ inline void spread_row_by(const Factors& f, DType x_type, const char* x, const c
         DoubleMask plain;
         Doubles term, weight;
         plain_factors<Exponential, false, true>(f, read_doubles(x_type, x, i, n), term, weight, plain);
-        // Plus 0: an element that no window sees has no sign, in a part of the array as in the whole.
+        // Adding 0 clears the sign of a zero: an element in no window is +0, whatever part of the array is computed.
         write_doubles(type, out, i, n, Doubles(weight * read_doubles(DType::f64, totals, i, n) + 0.0));
     });
 }

@@ -1,12 +1,12 @@
-// The factors that a weight is the product of (weighted.hpp), and its shifted form, vector by vector.
+// The factors of a weight (pool/weighted.hpp) and its shifted form, vector by vector.
 
 using Doubles = Lane<double, kVectorBytes>::V;
 using DoubleBits = Rebind<Doubles, uint64_t>::type;
 using DoubleMask = decltype(Doubles{} < Doubles{});
 constexpr int64_t kDoubles = Lane<double, kVectorBytes>::count;
 
-// Plain factors have |βx|, or |log x| times the largest power, of at most this; and a norm's factor that comes from the
-// number of elements a logarithm of at most that.
+// Factors are in range if |βx|, or |log x| times the largest power, is at most this; and the factor that comes from the
+// number of elements in a norm's window must have a logarithm of at most that.
 constexpr double kPlainExponent = 300.0, kPlainLog = 200.0, kPlainCount = 100.0;
 
 CENOTE_INLINE inline Doubles of_all(double v) { return splat<Doubles>(v); }
@@ -31,7 +31,8 @@ CENOTE_ONCE Factors factors_of(const Weights& w, int64_t window_elements) {
     f.term = power_for(w.p, 0.0);
     f.element = power_for(w.q, 0.0);
     const Doubles ratio = of_all(-w.q / w.p), p = of_all(w.p), product = ratio * p;
-    const double lost = (-w.q - product[0]) - product_error(ratio, p, product)[0];  // by rounding the ratio, times p
+    const double lost =
+        (-w.q - product[0]) - product_error(ratio, p, product)[0];  // the rounding error of the ratio, times p
     f.window = power_for(ratio[0], lost / w.p);
     const double size = larger(w.q < 0 ? -w.q : w.q, 1.0);
     f.most = exp_of<false>(of_all(kPlainLog / larger(w.p, size)), Doubles{})[0];
@@ -47,14 +48,14 @@ CENOTE_INLINE inline DoubleMask out_of_range(Doubles t) {
     return (size > kMostPlain) | ((size < kLeastPlain) & (size != 0.0));
 }
 
-// exp(βx), 0 where that is no plain factor.
+// exp(βx); 0 if out of range.
 CENOTE_INLINE inline Doubles plain_exponential(const Factors& f, Doubles x, DoubleMask& plain) {
     const Doubles by = of_all(f.of.beta), t = x * by;
     plain = (t >= -kPlainExponent) & (t <= kPlainExponent);
     return plain ? exp_of<false>(plain ? t : Doubles{}, plain ? product_error(by, x, t) : Doubles{}) : Doubles{};
 }
 
-// |x|^p and s(x)·|x|^q, 0 where they are no plain factors. Either may be null.
+// |x|^p and s(x)·|x|^q; 0 if out of range. Either may be null.
 CENOTE_INLINE inline void plain_powers(const Factors& f, Doubles x, Doubles* term, Doubles* weight, DoubleMask& plain) {
     const Doubles size = magnitude(x);
     const DoubleMask zero = size == 0.0, used = (size >= f.least) & (size <= f.most);
@@ -69,7 +70,7 @@ CENOTE_INLINE inline void plain_powers(const Factors& f, Doubles x, Doubles* ter
         *weight = used ? (f.of.odd ? with_sign_of(x, power) : power) : Doubles{};
 }
 
-// A window's operand by what its elements' factors are multiplied with: v/D, or v·y^-q for the sum y^p = D.
+// The operand of a window times its factor: v/D, or v·y^-q with y^p = D.
 CENOTE_INLINE inline Doubles normalized(const Factors& f, Doubles v, Doubles total) {
     const DoubleMask none = total == 0.0;
     const Doubles safe = none ? of_all(1.0) : total;

@@ -4,33 +4,9 @@
 
 namespace cenote::CENOTE_LEVEL {
 
-// Local to this unit: what is called once only is then inlined there.
 namespace {
 
-constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
-
-// In the order in which they need each other.
-#include "simd/vector.inl"
-
-#include "simd/math.inl"
-
-#include "simd/reducers.inl"
-
-#include "simd/convert.inl"
-
-#include "pool/kernels/row_reduce.inl"
-
-#include "pool/kernels/log_step.inl"
-
-#include "pool/kernels/van_herk.inl"
-
-#include "pool/kernels/strided_pixels.inl"
-
-#include "pool/kernels/row_kernels.inl"
-
-#include "pool/kernels/prologue.inl"
-
-#include "pool/kernels/separable_tile.inl"
+#include "pool/kernels/common.inl"
 
 #include "pool/kernels/keyed.inl"
 
@@ -49,7 +25,7 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 template <class Value, class At, class S>
 TaskFn max_kernel(const PoolSchedule& job) {
     if (!job.argmax) return &max_direct<Value, S>;
-    int64_t elements = 1;  // indices must have room in lanes as wide as the values
+    int64_t elements = 1;  // indices must fit into lanes as wide as the values
     for (int q = 0; q < job.rank; ++q) elements *= job.axis[q].n;
     if (job.argmax_format == ArgmaxFormat::offset8) return &argmax_direct<At, S, uint8_t>;
     if constexpr (sizeof(S) >= 4)
@@ -73,9 +49,9 @@ TaskFn max_of_valid(const PoolSchedule& job) {
 }  // namespace
 
 TaskFn direct_max(const PoolSchedule& job) {
-    using Single = MaxReducer<float, true, false>;
-    using SingleKeys = Keyed<Single>;
-    using SingleAt = Keyed<ArgMaxReducer<float, true, false>>;
+    using Fp32 = MaxReducer<float, true, false>;
+    using Fp32Keys = Keyed<Fp32>;
+    using Fp32ArgMax = Keyed<ArgMaxReducer<float, true, false>>;
     if (job.out != job.in) return nullptr;
     const bool largest = job.reduce == Reduce::max;
     if (job.omit) return max_of_valid(job);
@@ -86,10 +62,10 @@ TaskFn direct_max(const PoolSchedule& job) {
         case DType::i32: return max_of_keys<int32_t>(job);
         case DType::i64: return max_of_keys<int64_t>(job);
         case DType::f16:
-            return largest ? max_kernel<Single, SingleAt, Half>(job) : max_kernel<SingleKeys, SingleAt, Half>(job);
+            return largest ? max_kernel<Fp32, Fp32ArgMax, Half>(job) : max_kernel<Fp32Keys, Fp32ArgMax, Half>(job);
         case DType::bf16:
-            return largest ? max_kernel<Single, SingleAt, BFloat16>(job)
-                           : max_kernel<SingleKeys, SingleAt, BFloat16>(job);
+            return largest ? max_kernel<Fp32, Fp32ArgMax, BFloat16>(job)
+                           : max_kernel<Fp32Keys, Fp32ArgMax, BFloat16>(job);
         case DType::f64:
             return max_kernel<Keyed<MaxReducer<double, true, false>>, Keyed<ArgMaxReducer<double, true, false>>,
                               double>(job);

@@ -4,33 +4,9 @@
 
 namespace cenote::CENOTE_LEVEL {
 
-// Local to this unit: what is called once only is then inlined there.
 namespace {
 
-constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
-
-// In the order in which they need each other.
-#include "simd/vector.inl"
-
-#include "simd/math.inl"
-
-#include "simd/reducers.inl"
-
-#include "simd/convert.inl"
-
-#include "pool/kernels/row_reduce.inl"
-
-#include "pool/kernels/log_step.inl"
-
-#include "pool/kernels/van_herk.inl"
-
-#include "pool/kernels/strided_pixels.inl"
-
-#include "pool/kernels/row_kernels.inl"
-
-#include "pool/kernels/prologue.inl"
-
-#include "pool/kernels/separable_tile.inl"
+#include "pool/kernels/common.inl"
 
 #include "simd/divide.inl"
 
@@ -52,17 +28,17 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 TaskFn direct_sum(const PoolSchedule& job) {
     if (job.by_divisor && job.work == DType::f32 && !divides_in<float>(job.divisor)) return nullptr;
-    const bool as_it_is = job.out == job.in;
+    const bool same_dtype = job.out == job.in;
     const bool narrow = job.out == DType::f64 && job.work == (size_of(job.in) == 1 ? DType::i16 : DType::i32);
     if (job.omit) {
-        if (as_it_is && job.in == DType::f32) return &valid_sum_direct<float>;
-        return as_it_is && job.in == DType::f64 ? &valid_sum_direct<double> : nullptr;
+        if (same_dtype && job.in == DType::f32) return &valid_sum_direct<float>;
+        return same_dtype && job.in == DType::f64 ? &valid_sum_direct<double> : nullptr;
     }
     switch (job.in) {
-        case DType::f16: return as_it_is ? &sum_direct<Sum<float>, Half, float> : nullptr;
-        case DType::bf16: return as_it_is ? &sum_direct<Sum<float>, BFloat16, float> : nullptr;
-        case DType::f32: return as_it_is ? &sum_direct<Sum<float>, float, float> : nullptr;
-        case DType::f64: return as_it_is ? &sum_direct<Sum<double>, double, double> : nullptr;
+        case DType::f16: return same_dtype ? &sum_direct<Sum<float>, Half, float> : nullptr;
+        case DType::bf16: return same_dtype ? &sum_direct<Sum<float>, BFloat16, float> : nullptr;
+        case DType::f32: return same_dtype ? &sum_direct<Sum<float>, float, float> : nullptr;
+        case DType::f64: return same_dtype ? &sum_direct<Sum<double>, double, double> : nullptr;
         case DType::i32: return job.work == DType::f64 ? &sum_direct<Sum<double>, int32_t, double> : nullptr;
         case DType::u32: return job.work == DType::f64 ? &sum_direct<Sum<double>, uint32_t, double> : nullptr;
         case DType::i64: return job.work == DType::f64 ? &sum_direct<Sum<double>, int64_t, double> : nullptr;

@@ -1,36 +1,12 @@
-// Max, min, sums and averages of small windows that overlap, with a buffer of the last rows.
+// Max, min, sums and averages of small overlapping windows, with a line buffer.
 
 #include "pool/units/unit.inl"
 
 namespace cenote::CENOTE_LEVEL {
 
-// Local to this unit: what is called once only is then inlined there.
 namespace {
 
-constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
-
-// In the order in which they need each other.
-#include "simd/vector.inl"
-
-#include "simd/math.inl"
-
-#include "simd/reducers.inl"
-
-#include "simd/convert.inl"
-
-#include "pool/kernels/row_reduce.inl"
-
-#include "pool/kernels/log_step.inl"
-
-#include "pool/kernels/van_herk.inl"
-
-#include "pool/kernels/strided_pixels.inl"
-
-#include "pool/kernels/row_kernels.inl"
-
-#include "pool/kernels/prologue.inl"
-
-#include "pool/kernels/separable_tile.inl"
+#include "pool/kernels/common.inl"
 
 #include "simd/divide.inl"
 
@@ -49,9 +25,9 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 template <class T, bool Largest>
 TaskFn line_buffer_floats(const PoolSchedule& job) {
     if (!job.argmax)
-        return job.omit ? &line_buffer_tile<Numbers<T, Largest, true>> : &line_buffer_tile<Numbers<T, Largest>>;
-    return job.omit ? &line_buffer_tile<Numbers<T, Largest, true, true>>
-                    : &line_buffer_tile<Numbers<T, Largest, false, true>>;
+        return job.omit ? &line_buffer_tile<PlainValues<T, Largest, true>> : &line_buffer_tile<PlainValues<T, Largest>>;
+    return job.omit ? &line_buffer_tile<PlainValues<T, Largest, true, true>>
+                    : &line_buffer_tile<PlainValues<T, Largest, false, true>>;
 }
 
 }  // namespace
@@ -63,31 +39,31 @@ TaskFn line_buffer_max(const PoolSchedule& job) {
         case DType::f32: return largest ? line_buffer_floats<float, true>(job) : line_buffer_floats<float, false>(job);
         case DType::f64:
             return largest ? line_buffer_floats<double, true>(job) : line_buffer_floats<double, false>(job);
-        case DType::u8: return &line_buffer_tile<Keys<uint8_t>>;
-        case DType::i16: return &line_buffer_tile<Keys<int16_t>>;
-        case DType::u16: return &line_buffer_tile<Keys<uint16_t>>;
-        case DType::i32: return &line_buffer_tile<Keys<int32_t>>;
-        case DType::i64: return &line_buffer_tile<Keys<int64_t>>;
+        case DType::u8: return &line_buffer_tile<IntegerKeys<uint8_t>>;
+        case DType::i16: return &line_buffer_tile<IntegerKeys<int16_t>>;
+        case DType::u16: return &line_buffer_tile<IntegerKeys<uint16_t>>;
+        case DType::i32: return &line_buffer_tile<IntegerKeys<int32_t>>;
+        case DType::i64: return &line_buffer_tile<IntegerKeys<int64_t>>;
         case DType::f16:
-        case DType::bf16: return job.omit ? nullptr : &line_buffer_tile<Halves>;
+        case DType::bf16: return job.omit ? nullptr : &line_buffer_tile<HalfPrecisionKeys>;
         default: return nullptr;
     }
 }
 
 TaskFn line_buffer_sum(const PoolSchedule& job) {
     const int64_t width = size_of(job.in), row = job.axis[job.rank - 1].o * job.lanes * width;
-    const bool as_it_is = job.out == job.in && job.work == job.in, floats = as_it_is && row >= kBufferRow;
+    const bool same_dtype = job.out == job.in && job.work == job.in, floats = same_dtype && row >= kBufferRow;
     const bool narrow = job.out == DType::f64 && job.work == (width == 1 ? DType::i16 : DType::i32);
-    const bool halves = job.out == job.in && job.work == DType::f32;
+    const bool half_precision = job.out == job.in && job.work == DType::f32;
     const bool in_float = job.epilogue != Epilogue::average || !job.by_divisor || divides_in<float>(job.divisor);
     if (job.omit) {
-        if (job.axis[job.rank - 1].k < 2 || row > kValidBytes || !as_it_is) return nullptr;
+        if (job.axis[job.rank - 1].k < 2 || row > kValidBytes || !same_dtype) return nullptr;
         if (job.in == DType::f64) return &line_buffer_sums<SumValid<double>, double, double>;
         return job.in == DType::f32 && in_float ? &line_buffer_sums<SumValid<float>, float, float> : nullptr;
     }
     switch (job.in) {
-        case DType::f16: return halves && in_float ? &line_buffer_sums<Sum<float>, Half, float> : nullptr;
-        case DType::bf16: return halves && in_float ? &line_buffer_sums<Sum<float>, BFloat16, float> : nullptr;
+        case DType::f16: return half_precision && in_float ? &line_buffer_sums<Sum<float>, Half, float> : nullptr;
+        case DType::bf16: return half_precision && in_float ? &line_buffer_sums<Sum<float>, BFloat16, float> : nullptr;
         case DType::f32: return floats && in_float ? &line_buffer_sums<Sum<float>, float, float> : nullptr;
         case DType::f64: return floats ? &line_buffer_sums<Sum<double>, double, double> : nullptr;
         case DType::i8: return narrow ? &line_buffer_sums<Sum<int16_t>, int8_t, double> : nullptr;

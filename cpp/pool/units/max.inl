@@ -1,36 +1,12 @@
-// Max and min, pass by pass.
+// Max and min, by separable passes.
 
 #include "pool/units/unit.inl"
 
 namespace cenote::CENOTE_LEVEL {
 
-// Local to this unit: what is called once only is then inlined there.
 namespace {
 
-constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
-
-// In the order in which they need each other.
-#include "simd/vector.inl"
-
-#include "simd/math.inl"
-
-#include "simd/reducers.inl"
-
-#include "simd/convert.inl"
-
-#include "pool/kernels/row_reduce.inl"
-
-#include "pool/kernels/log_step.inl"
-
-#include "pool/kernels/van_herk.inl"
-
-#include "pool/kernels/strided_pixels.inl"
-
-#include "pool/kernels/row_kernels.inl"
-
-#include "pool/kernels/prologue.inl"
-
-#include "pool/kernels/separable_tile.inl"
+#include "pool/kernels/common.inl"
 
 #include "pool/kernels/ordered_keys.inl"
 
@@ -45,7 +21,7 @@ TaskFn max_of_floats(const PoolSchedule& job) {
 
 TaskFn separable_max(const PoolSchedule& job) {
     const bool half = job.in == DType::f16 || job.in == DType::bf16;
-    switch (job.work) {  // integers are canonical, and their minimum is a maximum (PoolSchedule::key)
+    switch (job.work) {  // integers are ordered keys, and a minimum is a maximum (Operation::key)
         case DType::u8: return &max_tile<MaxReducer<uint8_t, true, false>>;
         case DType::u16: return &max_tile<MaxReducer<uint16_t, true, false>>;
         case DType::i16: return half ? &max_of_halves : &max_tile<MaxReducer<int16_t, true, false>>;

@@ -1,36 +1,12 @@
-// Sums and averages of large windows, down strips of columns.
+// Sums and averages of large windows, in column strips.
 
 #include "pool/units/unit.inl"
 
 namespace cenote::CENOTE_LEVEL {
 
-// Local to this unit: what is called once only is then inlined there.
 namespace {
 
-constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
-
-// In the order in which they need each other.
-#include "simd/vector.inl"
-
-#include "simd/math.inl"
-
-#include "simd/reducers.inl"
-
-#include "simd/convert.inl"
-
-#include "pool/kernels/row_reduce.inl"
-
-#include "pool/kernels/log_step.inl"
-
-#include "pool/kernels/van_herk.inl"
-
-#include "pool/kernels/strided_pixels.inl"
-
-#include "pool/kernels/row_kernels.inl"
-
-#include "pool/kernels/prologue.inl"
-
-#include "pool/kernels/separable_tile.inl"
+#include "pool/kernels/common.inl"
 
 #include "simd/divide.inl"
 
@@ -46,7 +22,7 @@ constexpr int kVectorBytes = CENOTE_VECTOR_BYTES;
 
 TaskFn column_strips_sum(const PoolSchedule& job) {
     if (job.work == DType::f32) return &sum_strip<Sum<float>, float>;
-#if CENOTE_VECTOR_BYTES < 64  // wider vectors gain nothing but for float32
+#if CENOTE_VECTOR_BYTES < 64  // wider vectors pay for float32 only
     const bool average = job.epilogue == Epilogue::average;
     switch (job.work) {
         case DType::f64: return &sum_strip<Sum<double>, double>;

@@ -1,8 +1,8 @@
-// What every unit of kernels begins with. A unit is compiled once per SIMD level, with that level's flags:
-// CMakeLists.txt generates a source that includes targets/LEVEL.hpp, which defines CENOTE_LEVEL (the namespace),
-// CENOTE_ROWS (the level whose row kernels it uses) and CENOTE_VECTOR_BYTES, and one of the files here.
+// The beginning of every unit. A unit is compiled once per SIMD level, with that level's flags: CMakeLists.txt
+// generates a source that includes targets/LEVEL.hpp, which defines CENOTE_LEVEL (the namespace), CENOTE_ROWS (the
+// level whose row kernels it uses) and CENOTE_VECTOR_BYTES, and one of the files here.
 //
-// Nothing from the standard library may be instantiated in a unit: see geometry.hpp.
+// Units must not instantiate anything from the standard library: see core/geometry.hpp.
 
 #if defined(__F16C__)
 #include <immintrin.h>
@@ -13,5 +13,5 @@
 #include "pool/drivers/separable.hpp"
 #include "runtime/levels.hpp"
 
-// For functions that work on whole rows: a call costs nothing there, a copy at each call costs build time.
+// For functions that process whole rows: the call costs nothing there, and inlined copies cost build time.
 #define CENOTE_ONCE __attribute__((noinline))
