@@ -72,7 +72,12 @@ else:  # type checkers would take any name for an attribute
                 return globals()[name]
             except metadata.PackageNotFoundError:
                 pass
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hint = ""
+        if not name.startswith("_"):  # which tools ask for
+            from .arguments.errors import hints
+
+            hint = hints().missing_name(name, __all__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -9,12 +9,13 @@ import numpy as np
 
 from .. import core
 from ..arguments.arrays import Array
-from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize
+from ..arguments.errors import BadType, BadValue, describe_type, format_value, hints, pluralize
 from ..autodiff.tensor import Tensor
 from ..backends import dask as _dask  # noqa: F401  which registers itself
 from ..backends import jax as _jax  # noqa: F401
 from ..backends import tensor as _tensor  # noqa: F401
 from ..backends.dispatch import NUMPY, Backend, dispatch
+from ..cache import LIMIT
 from ..dtypes import DType, is_bool, is_complex, is_differentiable, is_known, native
 from ..geometry.window import by_arguments
 from ..ops.base import Op, Spec, WindowOp
@@ -35,13 +36,29 @@ def call(
         parse(*given)
         data = backend.operand(x, "x")
     spec = backend.spec(data)
-    op = by_arguments((key, spec), given, lambda: parse(*given)(spec))
+    op = by_arguments((key, spec), given, lambda: without_doubt(parse(*given)(spec)), size_in_cache)
     return finish(backend, op, (data,), out), op, data
+
+
+def is_doubtful(op: Op) -> bool:
+    return isinstance(op, WindowOp) and op.geometry.over_colours
+
+
+def without_doubt(op: Op) -> Op:
+    """The Op, and a warning if it is hardly what was meant."""
+    if isinstance(op, WindowOp) and is_doubtful(op):
+        hints().warn_of_colours(op.geometry.shape)
+    return op
+
+
+def size_in_cache(op: Op) -> int:
+    """What warns is not kept: an equal call on another line of the user's is to warn there."""
+    return LIMIT if is_doubtful(op) else 0
 
 
 def remember(calls: core.CallCache, x: Any, given: tuple[Any, ...], op: Any) -> None:
     """Let the next call with equal arguments, on an array of the same shape and dtype, go straight to the core."""
-    if type(x) is not np.ndarray:
+    if type(x) is not np.ndarray or is_doubtful(op):
         return
     plan = op.plan_for(x.dtype)
     if plan is not None and plan.direct:

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments.errors import Argument, BadValue, X, format_value
+from ..arguments.errors import Argument, BadValue, X, format_value, hints
 from ..arguments.values import MOST_AXES, addressable, choice, per_axis
 from ..backends.dispatch import dispatch
 from ..dtypes import promote
 from ..geometry.conv import ConvGeometry, check_extent
-from ..geometry.window import by_arguments, output_size, padded_axis, parse_axes, resolve_axes
+from ..geometry.window import by_arguments, output_size, over_colours, padded_axis, parse_axes, resolve_axes
 from ..ops.base import Spec
 from ..ops.conv import Contract
 from ..ops.filtering import Filter
@@ -154,6 +154,8 @@ def filtered(x: Any, k: Any, given: tuple[Any, ...], flip: bool, out: Any) -> An
     data, taps = backend.operand(x, "x"), backend.operand(k, "k")
     of_x, of_k = backend.spec(data), backend.spec(taps)
     op = by_arguments(("filter", flip, of_x, of_k), given, lambda: filter_op(of_x, of_k, flip, *given))
+    if given[1] is None and over_colours(None, of_k.shape, of_x.shape):
+        hints().warn_of_colours(of_x.shape)
     return finish(backend, op, (data, taps), out)[0]
 
 

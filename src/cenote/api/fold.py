@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments.arrays import Array, as_array
-from ..arguments.errors import BadType, BadValue, X, describe_type, format_value, public
+from ..arguments.errors import BadType, BadValue, X, describe_type, format_value, hints, public
 from ..arguments.values import Padding
 from ..autodiff.elementwise import DIFFERENTIABLE, multiplied
 from ..autodiff.graph import LinearFunction, Primitive
@@ -30,6 +30,8 @@ from ..ops.selection import SelectPool
 from ..ops.sums import SumPool
 from .call import finish
 from .types import pooling
+
+REDUCING = ("builtins", "numpy", "statistics", "math")  # modules with functions that reduce one array
 
 
 def lent(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -171,20 +173,32 @@ def pool(
     array([[1245]])
     """
     shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
-    if not callable(reduce_fn):
-        raise BadType(
-            f"reduce_fn={format_value(reduce_fn)}: a function of two arrays is needed, not {describe_type(reduce_fn)}"
-        )
+    check_reducer(reduce_fn)
     backend = dispatch(x)
     data = backend.operand(x, "x")
     spec = backend.spec(data)
     start = initial(init, spec.dtype)
     scalar: Any = start[()]
-    fold = Fold(shape.on(spec.shape), spec.dtype, scalar, reduce_fn)
+    geometry = shape.on(spec.shape)
+    if geometry.over_colours:
+        hints().warn_of_colours(spec.shape)
+    fold = Fold(geometry, spec.dtype, scalar, reduce_fn)
     if out is None and isinstance(data, Tensor):
         return fold_tensor(data, fold)
     of_library = getattr(backend, "fold", None) if out is None else None
     return of_library(data, fold) if of_library is not None else finish(backend, fold, (data,), out)[0]
+
+
+def check_reducer(fn: object) -> None:
+    """``fn`` may be a function of two arrays. sum(a, b) and np.max(a, b) have another meaning, and no error."""
+    if not callable(fn):
+        raise BadType(f"reduce_fn={format_value(fn)}: a function of two arrays is needed, not {describe_type(fn)}")
+    if isinstance(fn, (np.ufunc, Reducer)):
+        return
+    if isinstance(getattr(fn, "__self__", None), np.ufunc) or getattr(fn, "__module__", "") in REDUCING:
+        name = hints().reduction_name(fn)
+        if name is not None:
+            raise BadType(f"reduce_fn={name} reduces one array: a function of two arrays is needed")
 
 
 def fold_tensor(x: Tensor, fold: Fold) -> Any:

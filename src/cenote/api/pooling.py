@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import cache
-from ..arguments.errors import BadType, describe_type, format_value, public
+from ..arguments.errors import BadType, describe_type, format_value, hints, public
 from ..arguments.values import Padding, as_int, as_sequence
 from ..core import CallCache
 from ..geometry.window import parse_window
@@ -296,4 +296,7 @@ def output_shape(
     entries = as_sequence(shape)
     if entries is None:
         raise BadType(f"shape={format_value(shape)}: a tuple of ints is needed, not {describe_type(shape)}")
-    return laid.on(tuple(as_int("shape", shape, entry, 0) for entry in entries)).out_shape
+    geometry = laid.on(tuple(as_int("shape", shape, entry, 0) for entry in entries))
+    if geometry.over_colours:
+        hints().warn_of_colours(geometry.shape)
+    return geometry.out_shape

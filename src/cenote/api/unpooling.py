@@ -7,11 +7,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments.errors import Argument, BadType, BadValue, format_value, pluralize
+from ..arguments.errors import Argument, BadType, BadValue, format_value, hints, pluralize
 from ..arguments.values import Padding, addressable, as_int, as_sequence
 from ..backends.dispatch import dispatch
 from ..dtypes import is_integer, native
-from ..geometry.window import parse_window, resolve_axes, unpooled_sizes
+from ..geometry.window import over_colours, parse_window, resolve_axes, unpooled_sizes
 from ..ops.gather import Unpool
 from .call import finish
 from .types import convolution
@@ -108,6 +108,8 @@ def max_unpool(
                 f"{pluralize(shape.rank, 'axis', 'axes')}: give the size of each pooled axis, and of no other"
             )
         sizes = tuple(as_int("output_shape", output_shape, entry, 0) for entry in entries)
+    if over_colours(shape.axes, shape.size, values.shape):
+        hints().warn_of_colours(values.shape)
     op = Unpool(values.shape, positions, sizes, native(values.dtype))
     what = (Argument("window"), f"={format_value(shape.size)} on shape {format_value(values.shape)}: the result")
     addressable(what, op.out_shape)

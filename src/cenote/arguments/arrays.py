@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Number
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dtypes import DType, is_complex, is_known, is_time
+from ..dtypes import DType, is_complex, is_differentiable, is_known, is_time
 from .errors import BadType, BadValue, cut, describe_type
 
 Array: TypeAlias = NDArray[Any]
@@ -24,6 +25,32 @@ FOREIGN = {
 }
 
 WITH_BACKEND = frozenset({"dask", "jax", "jaxlib"})
+# Objects that hold more than numbers in memory, labels, gaps or a derivative: what becomes of that, users decide.
+LABELLED = {
+    "pandas": "{}.to_numpy()",
+    "polars": "{}.to_numpy()",
+    "polars.LazyFrame": "{}.collect().to_numpy()",
+    "pyarrow": "{}.to_numpy()",
+    "pyarrow.Table": "{}.to_pandas().to_numpy()",
+    "pyarrow.RecordBatch": "{}.to_pandas().to_numpy()",
+    "scipy.sparse": "{}.toarray()",
+    "sparse": "{}.todense()",
+    "tensorflow": "{}.numpy()",
+    "paddle": "{}.numpy()",
+    "mxnet": "{}.asnumpy()",
+    "cupy": "{}.get()",
+    "mygrad": "{}.data",
+}
+# How arrays that are supported are joined: a list of them would lose what they are.
+STACK = {
+    "torch": "torch.stack({})",
+    "jax": "jnp.stack({})",
+    "jaxlib": "jnp.stack({})",
+    "dask": "da.stack({})",
+    "cenote.autodiff": "np.stack({})",
+    "cenote.dialects": "np.stack({})",
+}
+MOST_NESTED = 64  # lists, as many as an array has axes
 
 
 def as_array(x: object, name: str = "x", needed: str = "an array or a nested list of numbers") -> Array:
@@ -47,18 +74,25 @@ def check_dtype(dtype: DType, name: str) -> None:
 
 def convert(x: object, name: str, needed: str) -> Array:
     if isinstance(x, np.ma.MaskedArray):
+        floats = "" if is_differentiable(x.dtype) else ".astype(float)"  # a float dtype is kept
         raise BadType(
             f"{name} is a masked array, and its mask would be lost: pass {name}.filled(value), or "
-            f"{name}.astype(float).filled(np.nan) where nan='omit' is possible"
+            f"{name}{floats}.filled(np.nan) where nan='omit' is possible"
         )
-    for base in type(x).__mro__:
-        library = str(base.__module__).partition(".")[0]
-        if library in FOREIGN:
-            article = "an" if library == "xarray" else "a"
-            why = "cannot be used here" if library in WITH_BACKEND else "is not supported yet"
-            raise BadType(
-                f"{name} is {article} {library} {type(x).__name__}, which {why}: pass {FOREIGN[library].format(name)}"
-            )
+    library = library_of(type(x))
+    if library in FOREIGN:
+        article = "an" if library == "xarray" else "a"
+        why = "cannot be used here" if library in WITH_BACKEND else "is not supported yet"
+        raise BadType(
+            f"{name} is {article} {library} {type(x).__name__}, which {why}: pass {FOREIGN[library].format(name)}"
+        )
+    if library in LABELLED:
+        raise BadType(
+            f"{name} is a {library} {type(x).__name__}, which is not converted silently: "
+            f"pass {conversion(library, type(x)).format(name)}"
+        )
+    if isinstance(x, (list, tuple)):
+        refuse_list_of_arrays(x, name)
     if isinstance(x, (str, bytes, dict, set)) or x is None or callable(x):
         raise BadType(f"{name} is {describe_type(x)}: {needed} is needed")
     try:
@@ -71,6 +105,40 @@ def convert(x: object, name: str, needed: str) -> Array:
         # NumPy wraps what it knows nothing about: a generator, say.
         raise BadType(f"{name} is {describe_type(x)}: {needed} is needed")
     return array
+
+
+def library_of(kind: type) -> str:
+    """The library that a type or one of its bases is from, if its arrays are not converted silently."""
+    for base in kind.__mro__:
+        parts = str(base.__module__).split(".")
+        for library in (parts[0], ".".join(parts[:2])):
+            if library in FOREIGN or library in LABELLED or library in STACK:
+                return library
+    return ""
+
+
+def conversion(library: str, kind: type) -> str:
+    """How an object becomes a NumPy array."""
+    return LABELLED.get(f"{library}.{kind.__name__}", LABELLED.get(library, "")) or FOREIGN[library]
+
+
+def refuse_list_of_arrays(x: Sequence[object], name: str) -> None:
+    """NumPy would convert each of them, and what they are more than numbers would be lost."""
+    first: object = x
+    depth = 0
+    while isinstance(first, (list, tuple)) and first and depth < MOST_NESTED:
+        first, depth = first[0], depth + 1
+    library = library_of(type(first))
+    if not library or (library.startswith("cenote") and not hasattr(type(first), "backward")):
+        return
+    if depth > 1:
+        advice = "give one array"
+    elif library in STACK and (library in WITH_BACKEND or library not in FOREIGN):
+        advice = f"pass {STACK[library].format(name)}"
+    else:
+        advice = f"pass np.stack([{conversion(library, type(first)).format('t')} for t in {name}])"
+    what = library.partition(".")[0]
+    raise BadType(f"{name} is {describe_type(x)} of {what} {type(first).__name__} objects: {advice}")
 
 
 def hint(dtype: DType, name: str) -> str:

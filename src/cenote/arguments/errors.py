@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import ParamSpec, Self, TypeVar
+from importlib import import_module
+from typing import Any, ParamSpec, Self, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,6 +32,8 @@ class Hint(str):
 
 
 X, W = Argument("x"), Argument("w")
+# One int in the place of a size per axis: what to write depends on the array, see hints.
+WHICH_AXES = Hint(": give one size for each axis, such as (2, 2) for the last two, or name the axes with axes=")
 
 
 class Cause(Exception):
@@ -57,7 +60,11 @@ class BadType(Cause, TypeError):
 
 
 def public(function: Callable[P, R]) -> Callable[P, R]:
-    """Put the function's name in front of the causes raised below it."""
+    """Put the function's name in front of the causes raised below it, and add what to write instead.
+
+    Arguments that do not fit the signature are explained, too. They are looked at when the call has failed: a call that
+    succeeds does not pay for it.
+    """
     name = function.__name__
 
     @functools.wraps(function)
@@ -65,11 +72,21 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except BadValue as cause:
-            raise ValueError(f"{name}: {cause}") from None
+            raise ValueError(f"{name}: {hints().advise(function, cause, args, kwargs)}") from None
         except BadType as cause:
-            raise TypeError(f"{name}: {cause}") from None
+            raise TypeError(f"{name}: {hints().advise(function, cause, args, kwargs)}") from None
+        except TypeError:
+            wrong = hints().wrong_call(function, args, kwargs)
+            if wrong is None:
+                raise
+            raise TypeError(f"{name}: {wrong}") from None
 
     return call
+
+
+def hints() -> Any:
+    """The module that says what to write instead, which only a call that has failed imports."""
+    return import_module(".hints", __package__)
 
 
 def format_value(value: object, limit: int = 80) -> str:

@@ -13,15 +13,16 @@ lower one. Level 0 holds the Tensors that users make.
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..arguments.arrays import Array, as_array
-from ..arguments.errors import BadType, BadValue, format_value
+from ..arguments.errors import BadType, BadValue, format_value, hints
 from ..dtypes import DType, is_complex, is_differentiable, is_exact
 from .graph import Node, Value, active_levels, backward_pass
 from .owning import copied, is_shared
@@ -68,7 +69,10 @@ class Tensor(NDArrayOperatorsMixin):
     __slots__ = ("__weakref__", "_apart", "_level", "_node", "_value", "grad")
     __array_priority__ = 1000
 
-    def __init__(self, data: Any, *, constant: bool | None = None) -> None:
+    def __init__(self, data: Any, *, constant: bool | None = None, **foreign: Never) -> None:
+        if foreign:  # a decorator, as functions have it, would cost a tenth of the call
+            options = {"constant": constant, **foreign}
+            raise TypeError(f"Tensor: {hints().explain(Tensor, (data,), options)}") from None
         value = np.array(data_of(data) if isinstance(data, Tensor) else checked(data))
         if constant is None:
             constant = not is_differentiable(value.dtype)
@@ -248,7 +252,8 @@ class Tensor(NDArrayOperatorsMixin):
 
     def __getattr__(self, name: str) -> Any:
         # sum, mean, reshape, … are added below, as they are defined.
-        raise AttributeError(f"Tensor has no attribute {name!r}")
+        hint = "" if name.startswith("_") else hints().missing_tensor_attribute(name)
+        raise AttributeError(f"Tensor has no attribute {name!r}{hint}")
 
     @property
     def T(self) -> Tensor:  # noqa: N802
@@ -256,6 +261,9 @@ class Tensor(NDArrayOperatorsMixin):
         return FUNCTIONS[np.transpose](self)  # type: ignore[no-any-return]
 
 
+# As it is documented, and as hints read it: without what is refused.
+SIGNATURE = inspect.signature(lambda data, *, constant=None: None)
+type.__setattr__(Tensor, "__signature__", SIGNATURE)
 METHODS: dict[str, Callable[..., Any]] = {}
 
 

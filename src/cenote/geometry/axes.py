@@ -240,6 +240,7 @@ class Geometry:
     shape: tuple[int, ...]
     axes: tuple[Axis, ...]
     of: Geometry | None = field(default=None, compare=False, repr=False)  # what this is the transpose of
+    over_colours: bool = field(default=False, compare=False, repr=False)  # of a picture, and nobody named the axes
 
     @cached_property
     def key(self) -> int:

@@ -19,7 +19,8 @@ from typing import Literal, TypeAlias, TypeVar
 import numpy as np
 
 from .. import cache
-from ..arguments.errors import Argument, BadType, BadValue, describe_type, format_value, pluralize
+from ..arguments.errors import WHICH_AXES, Argument, BadType, BadValue, describe_type, format_value, pluralize
+from ..arguments.pictures import has_colours
 from ..arguments.values import INT64_MAX, addressable, as_flag, as_index, as_int, as_sequence, per_axis
 from .axes import Axis, Geometry, bins
 
@@ -122,6 +123,11 @@ def resolve_axes(axes: tuple[int, ...] | None, rank: int, shape: tuple[int, ...]
     return tuple(out)
 
 
+def over_colours(axes: tuple[int, ...] | None, size: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether a window of two axes runs over the colours of a picture, because its axes were not named."""
+    return axes is None and len(size) == 2 and size[1] > 1 and has_colours(shape)
+
+
 # ----------------------------------------------------------------------------------------------- geometry
 
 
@@ -192,7 +198,7 @@ def lay(window: Window, shape: tuple[int, ...]) -> Geometry:
             )
         o = axis.o if isinstance(padding, str) else output_size(axis, window.ceil_mode, what)
         axes.append(replace(axis, o=o))
-    geometry = Geometry(shape, tuple(axes))
+    geometry = Geometry(shape, tuple(axes), over_colours=over_colours(window.axes, window.size, shape))
     addressable((*what, ": the result"), geometry.out_shape)
     return geometry
 
@@ -240,9 +246,8 @@ def parse_size(name: str, value: object, axes: tuple[int, ...] | None, least: in
     if axes is None:
         raise BadValue(
             Argument(name),
-            f"={size} is one int, and does not say which axes to pool: write ",
-            Argument(name),
-            f"=({size}, {size}) for the last two axes, or add axes=(-2, -1)",
+            f"={size} is one int, and does not say which axes to pool",
+            WHICH_AXES,
         )
     if not axes:
         raise BadValue(Argument("axes"), "=() is empty: name at least one axis to pool")
@@ -315,7 +320,9 @@ def build_adaptive(shape: tuple[int, ...], output: object, axes: object) -> Geom
         if entry is not None:
             out_shape[position] = as_int("output_size", output, entry, 0, "ints or None")
     addressable((*what, f" on shape {format_value(shape)}: the result"), tuple(out_shape))
-    return Geometry(shape, tuple(bins(position, shape[position], out_shape[position]) for position in positions))
+    axes_of_bins = tuple(bins(position, shape[position], out_shape[position]) for position in positions)
+    mixed = over_colours(where, tuple(1 + (axis.n != axis.o) for axis in axes_of_bins), shape)
+    return Geometry(shape, axes_of_bins, over_colours=mixed)
 
 
 def global_geometry(shape: tuple[int, ...], axes: object) -> Geometry:

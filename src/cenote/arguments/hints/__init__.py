@@ -1,0 +1,23 @@
+"""What to write instead: the answer to a word of another library, and to the likeliest mistakes.
+
+Only a call that has failed comes here, so nothing of it is imported before.
+
+Where the right call can be told, a message ends with it, after ``write``: it works if it is followed. What cannot be
+told for sure is said in words.
+"""
+
+from .calls import explain, wrong_call
+from .colours import warn_of_colours
+from .names import missing_name, missing_tensor_attribute
+from .reductions import reduction_name
+from .refusals import advise
+
+__all__ = [
+    "advise",
+    "explain",
+    "missing_name",
+    "missing_tensor_attribute",
+    "reduction_name",
+    "warn_of_colours",
+    "wrong_call",
+]

@@ -1,0 +1,193 @@
+"""Arguments that do not fit a signature: other names for ours, arguments by position, arguments that are missing."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import format_value
+from . import keywords
+from .drafts import Draft, Function, Note, is_dialect, literal, picture_axes, public_functions
+from .reductions import name_of, named_reduction, reduction
+from .words import POSITIONS, SYNONYMS, WINDOWED
+
+ORDINALS = {0: "first", 1: "second", 2: "third", 3: "fourth", 4: "fifth"}
+
+
+def wrong_call(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
+    """What is wrong with the arguments of a call, or None if they fit."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        with contextlib.suppress(Exception):  # a hint must not hide what is wrong
+            return explain(function, args, kwargs)
+        return str(error)
+    return wrong_reducer(function, args, kwargs)
+
+
+def wrong_reducer(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
+    """Of pool: whether Python's TypeError comes of a function that does not take two arrays."""
+    if function.__name__ != "pool" or is_dialect(function):
+        return None
+    with contextlib.suppress(Exception):
+        fn = inspect.signature(function).bind(*args, **kwargs).arguments["reduce_fn"]
+        try:
+            inspect.signature(fn).bind(0, 0)
+        except TypeError:
+            return f"reduce_fn={format_value(fn)} does not take two arrays, as it must"
+    return None
+
+
+def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    parameters = inspect.signature(function).parameters
+    by_position = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    draft = Draft(function, dict(zip(by_position, args, strict=False)))
+    for word, value in kwargs.items():
+        if word in draft.given:
+            return f"{word} is given twice, as {shown(draft.given[word])} and as {word}={shown(value)}"
+        if word in parameters:
+            draft.given[word] = value
+    notes: list[str] = []
+    sure = True
+    extra = args[len(by_position) :]
+    if extra and not any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
+        note, sure = by_name(draft, by_position, extra)
+        notes.append(note)
+    # The window first: what other words mean depends on its size.
+    unknown = sorted((word for word in kwargs if word not in parameters), key=is_option)
+    for word in unknown:
+        note, known = answer(draft, word, kwargs[word])
+        notes.append(f"{labelled(word, kwargs[word])}{note}")
+        sure = sure and known
+    if not is_dialect(draft.function):
+        default = keywords.defaults(draft, unknown)
+        notes += [default] if default else []
+    for name in draft.missing:
+        note, known = fill_in(draft, name)
+        notes.append(note)
+        sure = sure and known
+    meaning = draft.settle()
+    text = "; ".join(notes)
+    if not sure or draft.missing or draft.unsettled or draft.failure() is not None:
+        return text
+    return f"{text}: write {draft}" + (f" for {meaning}" if meaning else "")
+
+
+def labelled(word: str, value: Any) -> str:
+    array = isinstance(getattr(value, "shape", None), tuple)  # too long to be shown
+    return word if array else f"{word}={shown(value)}"
+
+
+def shown(value: Any) -> str:
+    """A value in a message: functions and types as they are written."""
+    return literal(value, format_value(value))
+
+
+def is_option(word: str) -> bool:
+    return word not in SYNONYMS["window"] and word not in SYNONYMS["x"]
+
+
+# ----------------------------------------------------------------------------------------------------- keywords
+
+
+def answer(draft: Draft, word: str, value: Any) -> Note:
+    """What a keyword is here, as the end of a sentence, and whether the call follows from it."""
+    if not is_dialect(draft.function):
+        note = keywords.apply(draft, word, value)
+        if note is not None:
+            return note
+    ours = own_name(draft, word)
+    if ours is not None:
+        if is_dialect(draft.function):
+            draft.given[ours] = value
+            return f" is called {ours} here", True
+        draft.given[ours] = keywords.own_value(draft, ours, word, value)
+        return f" is called {ours} here", True
+    close = difflib.get_close_matches(word, [name for name in draft.parameters if name not in draft.given], 1, 0.7)
+    if close:
+        draft.given[close[0]] = value
+        return f" is not an argument, {close[0]} is", True
+    if not is_dialect(draft.function):
+        others = [name for name, function in public_functions().items() if takes(function, word)]
+        if 0 < len(others) <= 4:
+            return f" is an argument of {' and '.join(others)}, not of {draft.name}", False
+    return f" is not an argument of {draft.name}, which has {', '.join(draft.parameters)}", False
+
+
+def takes(function: Any, word: str) -> bool:
+    return inspect.isfunction(function) and word in inspect.signature(function).parameters
+
+
+def own_name(draft: Draft, word: str) -> str | None:
+    """The function's own argument for what another library calls ``word``, unless that is given already."""
+    for ours, words in SYNONYMS.items():
+        row = words | {ours}
+        if word in row or word.lower() in row:
+            for name in draft.parameters:
+                if name in row and name not in draft.given:
+                    return name
+    return None
+
+
+# --------------------------------------------------------------------------------------------------- by position
+
+
+def by_name(draft: Draft, by_position: list[str], extra: tuple[Any, ...]) -> Note:
+    """Arguments that were given by position and are taken by name: which they are, if that is known."""
+    count = len(by_position)
+    listed = " and ".join(filter(None, (", ".join(by_position[:-1]), *by_position[-1:])))
+    only = f"{listed} {'is' if count == 1 else 'are'}" if count else "none is"
+    if is_dialect(draft.function) or draft.name not in public_functions():
+        return f"{count + len(extra)} positional arguments are given, and only {only} positional", False
+    if norm_before_window(draft, extra):
+        return "p is given by name, and the window comes after x", True
+    if len(extra) == 1 and "window" in draft.given and named_reduction(extra[0]):  # skimage's block_reduce
+        note, known = reduction(draft, extra[0])
+        return f"{name_of(extra[0])}{note}", known
+    note = f"{shown(extra[0])} is a {ORDINALS[count]} positional argument, and only {only} positional"
+    left = [name for name in POSITIONS.get(draft.name, WINDOWED) if name in draft.parameters]
+    if "bias" in left and isinstance(extra[0], (int, str, tuple)):  # where JAX and TensorFlow have strides
+        left.remove("bias")
+    for value in extra:
+        if isinstance(value, str) and "padding" in left:
+            left = left[left.index("padding") :]
+        if not left or left[0] in draft.given:
+            return note, False
+        name = left.pop(0)
+        draft.given[name] = keywords.own_value(draft, name, "output_size" if name == "output_shape" else name, value)
+    return note, True
+
+
+def norm_before_window(draft: Draft, extra: tuple[Any, ...]) -> bool:
+    """torch's order of lp_pool, (input, norm_type, kernel_size, stride)."""
+    p = draft.given.get("window")
+    if draft.name != "lp_pool" or isinstance(p, bool) or not isinstance(p, (int, float)) or len(extra) > 2:
+        return False
+    draft.given.update(zip(("window", "stride"), extra, strict=False))
+    draft.given["p"] = p
+    return True
+
+
+# ------------------------------------------------------------------------------------------------------- missing
+
+
+def fill_in(draft: Draft, name: str) -> Note:
+    """An argument that is missing: what could be given, if that is known."""
+    shape = draft.shape
+    if name == "axes" and shape:
+        axes = picture_axes(shape) or tuple(range(max(len(shape) - 2, 0), len(shape)))
+        draft.given["axes"] = axes[0] if len(axes) == 1 else axes
+        return "axes is missing, the axes to pool", True
+    if name == "window" and shape and not is_dialect(draft.function):
+        draft.given["window"] = 2
+        if draft.settle() is not None:
+            return "window is missing, the size of the window on each axis", True
+        del draft.given["window"]
+    if name == "reduce_fn" and named_reduction(draft.given.get("init")) is not None:
+        value = draft.given.pop("init")
+        note, known = reduction(draft, value)
+        return f"{name_of(value)}{note}", known
+    return f"{name} is missing", False

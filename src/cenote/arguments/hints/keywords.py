@@ -1,0 +1,250 @@
+"""Words of other libraries whose value is written in another way here, or that are another function here.
+
+A rule changes the draft of a call. It gives the end of a sentence that begins with ``word=value``, and whether the call
+is then what was meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..values import as_sequence
+from .drafts import CONVOLUTIONS, FILTERS, Draft, Note, literal, picture_axes
+from .paddings import boundary, filter_padding, mode, own_padding, padded_value, padding_mode
+from .reductions import what_to_compute
+from .words import CHOICES, LAYOUTS, LEFT_OUT, SYNONYMS
+
+NO_LAYOUT = ": there are no layouts here, axes= names the axes to pool"
+FLAGS = ("ceil_mode", "count_include_pad", "return_indices")
+MOVED_BY_ONE = frozenset(("window_shape", "size", "footprint"))  # flax, scipy.ndimage
+KEPT = ("max_pool", "min_pool", "adaptive_max_pool", "global_max_pool", "max_unpool", "pool", *FILTERS)
+
+
+def apply(draft: Draft, word: str, value: Any) -> Note | None:
+    """What a keyword is here, if it is more than another name."""
+    rule = RULES.get(word.lower())
+    found = rule(draft, value) if rule is not None else None
+    if found is None and word in LEFT_OUT and word not in draft.parameters:
+        found = f" is not needed: {LEFT_OUT[word]}", True
+    return found
+
+
+def own_value(draft: Draft, ours: str, word: str, value: Any) -> Any:
+    """The value of an argument that has another name, where it is also written in another way."""
+    if ours == "nan":
+        return nan_policy(value)
+    if ours == "padding":
+        return own_padding(draft, word, value)
+    if ours == "layout":
+        return own_layout(value)
+    if word == "temperature" and isinstance(value, (int, float)) and value:
+        return 1 / value
+    if ours in FLAGS and type(value) is int and value in (0, 1):  # ONNX
+        return bool(value)
+    if ours == "output_shape" and draft.name in ("max_unpool", "conv_transpose"):
+        return spatial_sizes(draft, value)
+    return value
+
+
+def defaults(draft: Draft, foreign: Iterable[str]) -> str | None:
+    """What follows from arguments that were not given: windows move by one element in some libraries."""
+    for name in FLAGS:
+        if type(draft.given.get(name)) is int and draft.given[name] in (0, 1):
+            draft.given[name] = bool(draft.given[name])
+    if "stride" in draft.parameters and "stride" not in draft.given and not MOVED_BY_ONE.isdisjoint(foreign):
+        draft.given["stride"] = 1
+        return "the default stride is the window, not 1"
+    return None
+
+
+def nan_policy(value: Any) -> Any:
+    if isinstance(value, (bool, np.bool_)):
+        return "omit" if value else "propagate"
+    return CHOICES["nan"].get(value, value) if isinstance(value, str) else value
+
+
+def own_layout(value: Any) -> Any:
+    first = value[0] if isinstance(value, (tuple, list)) and value else value  # JAX names x, w and y
+    return LAYOUTS.get(first.lower(), value) if isinstance(first, str) else value
+
+
+def spatial_sizes(draft: Draft, value: Any) -> Any:
+    """torch also takes the sizes of all axes."""
+    entries, window, shape = as_sequence(value), draft.window, draft.shape
+    if entries is None or window is None or shape is None or len(entries) != len(shape):
+        return value
+    return entries[-len(window) :]
+
+
+# ------------------------------------------------------------------------------------------------------ rules
+
+
+def layout_of_pooling(draft: Draft, value: Any) -> Note | None:
+    """A layout: the axes that it gives the window."""
+    if "axes" not in draft.parameters or "layout" in draft.parameters:
+        return None
+    name = str(value).lower()
+    layout = {**LAYOUTS, "channels_first": "channels_first", "channels_last": "channels_last"}.get(name)
+    shape, size = draft.shape, as_sequence(draft.given.get(draft.size_name))
+    if layout is None or shape is None or draft.given.get("axes") is not None:
+        return NO_LAYOUT, False
+    if size is not None and len(size) == len(shape):  # TensorFlow's ksize, strides and data_format
+        return ": there are no layouts here, the window has an entry for each axis", True
+    spatial = len(name.strip("nc")) if name.isalpha() else 2 if picture_axes(shape) == (0, 1) else len(shape) - 2
+    rank = spatial if size is None else len(size)
+    last = len(shape) - (layout == "channels_last")
+    if not 0 < rank <= last:
+        return NO_LAYOUT, False
+    if last < len(shape) or size is None:
+        draft.given["axes"] = tuple(range(last - rank, last))
+    return NO_LAYOUT, True
+
+
+def output_size(draft: Draft, value: Any) -> Note | None:
+    """In the place of a window: adaptive pooling."""
+    adaptive = f"adaptive_{draft.name}"
+    if draft.name not in ("max_pool", "avg_pool"):
+        return None
+    if draft.switch(adaptive, {**draft.given, "output_size": value}):
+        return f" is an argument of {adaptive}", True
+    return f" is an argument of {adaptive}, not of {draft.name}", False
+
+
+def window_of_adaptive(draft: Draft, value: Any) -> Note | None:
+    """In the place of the size of a result: pooling by a window."""
+    target = draft.name.removeprefix("adaptive_")
+    if target == draft.name:
+        return None
+    given = {name: v for name, v in draft.given.items() if name not in ("output_size", "window")}
+    if draft.switch(target, {**given, "window": value}):
+        return f" is an argument of {target}", True
+    return f" is an argument of {target}, not of {draft.name}", False
+
+
+def keepdims(draft: Draft, value: Any) -> Note | None:
+    if "axes" not in draft.parameters:
+        return None
+    if value is False and draft.name.startswith("global"):
+        if "axes" not in draft.given:
+            return ": pooled axes always stay, with length 1", False
+        draft.suffix = f".squeeze({literal(draft.given['axes'], 'axes')})"
+        return ": pooled axes always stay, with length 1", True
+    return " is not needed: pooled axes always stay", True
+
+
+def not_counted(draft: Draft, value: Any) -> Note | None:
+    if "count_include_pad" not in draft.parameters or not isinstance(value, (bool, np.bool_, int)):
+        return None
+    draft.given["count_include_pad"] = not value
+    return f" is count_include_pad={not value} here", True
+
+
+def result_dtype(draft: Draft, value: Any) -> Note | None:
+    if "dtype" in draft.parameters or draft.name not in KEPT:
+        return None
+    written = literal(value, "")
+    draft.suffix = f".astype({written})" if written else ""
+    indices = bool(draft.given.get("return_indices"))
+    return f": {draft.name} has no dtype=, convert the result", bool(written) and not indices
+
+
+def constant(draft: Draft, value: Any) -> Note | None:
+    if "x" not in draft.parameters:
+        return None
+    if value is True:
+        draft.written["x"] = "cn.Tensor(x, constant=True)"
+        return ": a Tensor is made constant", True
+    return " is not needed: a Tensor says whether it is constant", True
+
+
+def requires_grad(draft: Draft, value: Any) -> Note | None:
+    if "constant" not in draft.parameters or not isinstance(value, bool):
+        return None
+    draft.given["constant"] = not value
+    return f" is constant={not value} here", True
+
+
+def tensor_dtype(draft: Draft, value: Any) -> Note | None:
+    written = literal(value, "")
+    if draft.name != "Tensor" or not written:
+        return result_dtype(draft, value)
+    draft.written["data"] = f"np.asarray(data, {written})"
+    return ": convert the data first", True
+
+
+def size_of_filters(draft: Draft, value: Any) -> Note | None:
+    if draft.name in CONVOLUTIONS:
+        return " is not needed: the shape of w says it", True
+    return window_of_adaptive(draft, value)
+
+
+def spread_input(draft: Draft, value: Any) -> Note | None:
+    if draft.name != "conv":
+        return None
+    if all(entry == 1 for entry in as_sequence(value) or (value,)):
+        return " is not needed: 1 changes nothing", True
+    return ": conv_transpose spreads its input, by its stride", False
+
+
+def opencv_size(draft: Draft, value: Any) -> Note | None:
+    entries = as_sequence(value)
+    if "window" not in draft.parameters or entries is None or len(entries) != 2 or entries[0] == entries[1]:
+        return window_of_adaptive(draft, value)
+    draft.given["window"] = tuple(entries)
+    return " is called window here, and its entries follow the axes: OpenCV's is (width, height)", False
+
+
+def footprint(draft: Draft, value: Any) -> Note | None:
+    if "window" not in draft.parameters or not isinstance(value, np.ndarray):
+        return None
+    draft.given["window"] = tuple(value.shape)
+    return " is called window here, and is a size: every element counts", bool(np.all(value))
+
+
+def least_count(draft: Draft, value: Any) -> Note | None:
+    if "nan" not in draft.parameters:
+        return None
+    return ": count the elements with sum_pool(~np.isnan(x), …), and use nan='omit'", False
+
+
+def auxiliary(draft: Draft, value: Any) -> Note | None:
+    if "f" not in draft.parameters:
+        return None
+    return (" is not needed", True) if value is False else (": f returns its value alone", False)
+
+
+Rule = Callable[[Draft, Any], Note | None]
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(
+        SYNONYMS["layout"] | {"layout", "channels_last", "channels_first", "channel_axis"}, layout_of_pooling
+    ),
+    **dict.fromkeys((SYNONYMS["window"] | {"window"}) - SYNONYMS["output_size"], window_of_adaptive),
+    "mode": mode,
+    "padding_mode": padding_mode,
+    "border_type": padding_mode,
+    "bordertype": padding_mode,
+    "boundary": boundary,
+    **dict.fromkeys(
+        SYNONYMS["reduce_fn"]
+        | {"reduce_fn", "reduction", "reduce", "how", "agg", "statistic", "pool_type", "pooling_type", "type"},
+        what_to_compute,
+    ),
+    "output_size": output_size,
+    **dict.fromkeys(("keepdims", "keepdim", "keep_dims"), keepdims),
+    **dict.fromkeys(("exclusive", "exclude_pad", "count_exclude_pad", "exclude_padding"), not_counted),
+    **dict.fromkeys(SYNONYMS["pad_value"] | {"pad_value"}, padded_value),
+    **dict.fromkeys(SYNONYMS["dtype"], result_dtype),
+    "dtype": tensor_dtype,
+    "constant": constant,
+    "requires_grad": requires_grad,
+    **dict.fromkeys(("kernel_size", "kernel_shape", "in_channels", "out_channels", "features"), size_of_filters),
+    **dict.fromkeys(("lhs_dilation", "base_dilation"), spread_input),
+    "ksize": opencv_size,
+    "footprint": footprint,
+    **dict.fromkeys(SYNONYMS["padding"] | {"padding"}, filter_padding),
+    **dict.fromkeys(("min_periods", "min_count"), least_count),
+    "has_aux": auxiliary,
+}

@@ -1,0 +1,126 @@
+"""Padding in other words: sizes of the result, ways to extend an array, ONNX's order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..values import as_sequence
+from .drafts import FILTERS, Draft, Note, Shape, literal
+from .reductions import named_reduction, reduction
+from .words import PAD_MODES, PADDINGS, SCIPY_MODES, ZEROS
+
+PADDING_WORDS = ("valid", "same", "same_lower")
+
+
+def mode(draft: Draft, value: Any) -> Note | None:
+    """scipy's way to extend an array, NumPy's size of the result, or what to compute."""
+    if "mode" in draft.parameters or not isinstance(value, str):
+        return None
+    if named_reduction(value) and "window" in draft.parameters:
+        return reduction(draft, value)
+    if "padding" not in draft.parameters:
+        return None
+    draft.settle()
+    lower = value.lower()
+    if lower in SCIPY_MODES or lower in ZEROS:  # a filter of scipy's has a result for every element
+        draft.given.setdefault("stride", 1)
+    if lower in ZEROS:
+        draft.given["padding"] = "same_lower" if any(k % 2 == 0 for k in draft.extents or ()) else "same"
+        return ": padded elements are zeros, or never chosen", True
+    return padded_as(draft, lower, SCIPY_MODES, scipy=True)
+
+
+def padding_mode(draft: Draft, value: Any) -> Note | None:
+    if "padding" not in draft.parameters or not isinstance(value, str):
+        return None
+    if value.lower() in ZEROS:
+        return " is not needed: padded elements are zeros, or never chosen", True
+    draft.settle()
+    return padded_as(draft, value.lower(), PAD_MODES)
+
+
+def boundary(draft: Draft, value: Any) -> Note | None:
+    """xarray's, and that of scipy.signal."""
+    if not isinstance(value, str):
+        return None
+    if value == "fill" and draft.name in FILTERS:
+        return " is not needed: elements outside of x are zeros", True
+    if "ceil_mode" not in draft.parameters:
+        return None
+    if value == "trim":
+        return " is not needed: elements that fill no window are left out", True
+    if value == "pad":
+        draft.given["ceil_mode"] = True
+        return " is ceil_mode=True here", True
+    if value == "exact":
+        return ": elements that fill no window are left out, or use ceil_mode=True", False
+    return padding_mode(draft, value)
+
+
+def padded_as(draft: Draft, lower: str, modes: Mapping[str, str], scipy: bool = False) -> Note | None:
+    """A word in the place of padding: one of ours, or a way to extend the array that np.pad has.
+
+    The odd element of an even window lies at the high end, or at the low end as in scipy.ndimage.
+    """
+    ours = lower if lower in PADDING_WORDS else PADDINGS.get(lower)
+    if ours is not None:
+        draft.given["padding"] = ours
+        return f" is padding={ours!r} here", True
+    extents, shape, positions = draft.extents, draft.shape, draft.positions
+    if extents is None or shape is None or positions is None or draft.name == "conv_transpose":
+        return None
+    if lower == "full":
+        draft.given["padding"] = one_or_all(tuple(extent - 1 for extent in extents))
+        return f" is padding={literal(draft.given['padding'], '')} here", True
+    if lower == "causal" and len(extents) == 1:
+        draft.given["padding"] = ((extents[0] - 1, 0),)
+        return f" is padding={literal(draft.given['padding'], '')} here", True
+    if lower not in modes:
+        return None
+    widths = [(0, 0)] * len(shape)
+    for position, extent in zip(positions, extents, strict=True):
+        ends = (extent - 1) // 2, extent // 2
+        widths[position] = (ends[1], ends[0]) if scipy else ends
+    first = next(iter(draft.parameters))
+    if first == "shape":
+        return None
+    draft.written[first] = f"np.pad({first}, {tuple(widths)}, {modes[lower]!r})"
+    draft.data = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
+    draft.given.pop("padding", None)
+    return ": extend the array with np.pad first", True
+
+
+def one_or_all(entries: Shape) -> int | Shape:
+    return entries[0] if len(set(entries)) == 1 else entries
+
+
+def padded_value(draft: Draft, value: Any) -> Note | None:
+    if "pad_value" in draft.parameters or "padding" not in draft.parameters:
+        return None
+    chosen = draft.name in ("max_pool", "min_pool")
+    text = "padded elements are never chosen" if chosen else "padded elements are zeros"
+    return f" is not needed: {text}", bool(np.isscalar(value) and value == 0)
+
+
+def filter_padding(draft: Draft, value: Any) -> Note | None:
+    """padding= of correlate and convolve."""
+    if draft.name not in FILTERS:
+        return None
+    lower = value.lower() if isinstance(value, str) else ""
+    if lower in ("full", "same", "valid"):
+        draft.given["mode"] = lower
+        return f" is mode={lower!r} here", True
+    return ": mode= says how far x is padded, and conv has padding=", False
+
+
+def own_padding(draft: Draft, word: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return PADDINGS.get(value.lower(), value)
+    entries = as_sequence(value)
+    window = draft.window
+    if word == "pads" and entries is not None and window is not None and len(entries) == 2 * len(window):
+        return tuple(zip(entries[: len(window)], entries[len(window) :], strict=True))  # ONNX: all low, then all high
+    return value

@@ -1,0 +1,173 @@
+"""Values that a check refused: what to write instead, where that is known."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import WHICH_AXES, Argument, Cause, Hint
+from .drafts import CONVOLUTIONS, Draft, Function, Note, is_dialect, ways_to_lie
+from .keywords import FLAGS
+from .paddings import PADDING_WORDS, padded_as
+from .reductions import name_of, named_reduction, reduction
+from .words import CHOICES, LAYOUTS, PAD_MODES, SCIPY_MODES
+
+OPTIONS = {
+    "padding": PADDING_WORDS,
+    "layout": ("channels_last", "channels_first"),
+    "mode": ("full", "same", "valid"),
+    "nan": ("propagate", "omit"),
+    "ties": ("first", "split"),
+}
+
+
+def advise(function: Function, cause: Cause, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """The message of a cause, and what to write instead."""
+    if is_dialect(function):  # its users write in other words
+        return str(cause)
+    with contextlib.suppress(Exception):  # a hint must not hide what is wrong
+        draft = Draft(function, inspect.signature(function).bind(*args, **kwargs).arguments)
+        return which_axes(draft, cause) if WHICH_AXES in cause.args else str(cause) + hint(draft, cause)
+    return str(cause)
+
+
+def which_axes(draft: Draft, cause: Cause) -> str:
+    """A window of one int: named with the axes of this array."""
+    what = "".join(part for part in cause.args if not isinstance(part, Hint))
+    shape = draft.shape
+    if shape is None:
+        return str(cause)
+    if not shape:
+        return f"{what}; shape () has no axis"
+    if draft.name == "pool":
+        note = fold_arguments(draft)
+        if note is not None:
+            return f"{what}; {note}"
+    padding = draft.given.get("padding")
+    if isinstance(padding, str) and padding.lower() not in PADDING_WORDS:  # another mistake
+        del draft.given["padding"]
+        draft.settle()
+        found = padded_as(draft, padding.lower(), PAD_MODES)
+        return f"{what}; " + written(
+            draft, f"padding={padding!r}{found[0]}" if found else f"padding={padding!r} is not known"
+        )
+    meaning = draft.settle()
+    if meaning is None:
+        return f"{what}; {why_not(draft, shape)}"
+    others = ", or name others with axes=" if len(shape) > 1 else ""
+    return f"{what}: write {draft} for {meaning}{others}"
+
+
+def why_not(draft: Draft, shape: tuple[int, ...]) -> str:
+    """Why a window of one int fits in no way: the reason of the likeliest."""
+    name = "window" if "window" in draft.parameters else "output_size"
+    for changes, _ in ways_to_lie(draft.given[name], name, shape, draft.rank):
+        reason = Draft(draft.function, {**draft.given, **changes}).failure()
+        if reason is not None:
+            return reason
+    return f"shape {shape} has {len(shape)} axes, and other arguments have {draft.rank} entries"
+
+
+def hint(draft: Draft, cause: Cause) -> str:
+    first = cause.args[0]
+    topic = str(first) if isinstance(first, Argument) else str(cause).partition("=")[0].partition(" ")[0]
+    value = draft.given.get(topic)
+    note = None
+    if draft.name == "pool" and topic in ("window", "init", "reduce_fn"):
+        note = fold_arguments(draft)
+    elif topic in OPTIONS and isinstance(value, str):
+        note = word_for(draft, topic, value)
+    elif topic in FLAGS and type(value) is int and value in (0, 1):
+        draft.given[topic] = bool(value)
+        note = written(draft, f"{value} is {topic}={bool(value)}")
+    elif topic == "p" and isinstance(value, str) and "inf" in value.lower():
+        draft.given["p"] = np.inf
+        note = written(draft, f"{value!r} is p=np.inf")
+    elif draft.name == "conv" and topic == "w" and "3 axes are needed" in str(cause):
+        note = without_channels(draft)
+    elif draft.name in CONVOLUTIONS and topic == "x" and "needs at least" in str(cause):
+        note = one_channel(draft)
+    return "" if note is None else f"; {note}"
+
+
+def word_for(draft: Draft, topic: str, value: str) -> str | None:
+    """A word in the place of one of ours."""
+    lower = value.lower()
+    draft.settle()
+    if topic == "padding":
+        found = padded_as(draft, lower, PAD_MODES)
+        if found is not None:
+            return written(draft, f"{value!r}{found[0]}")
+    if topic == "mode" and lower in SCIPY_MODES:
+        found = extended(draft, SCIPY_MODES[lower])
+        if found is not None:
+            return written(draft, f"{value!r}{found[0]}")
+    ours = LAYOUTS.get(lower) if topic == "layout" else CHOICES.get(topic, {}).get(lower)
+    if ours is None:
+        close = difflib.get_close_matches(lower, OPTIONS[topic], 1, 0.6)
+        if not close:
+            return None
+        draft.given[topic] = close[0]
+        return written(draft, f"{close[0]!r} is close to it")
+    draft.given[topic] = ours
+    return written(draft, f"{value!r} is {topic}={ours!r} here")
+
+
+def written(draft: Draft, note: str) -> str:
+    """The note, and the call that follows from it, if it works."""
+    draft.settle()
+    return note if draft.unsettled or draft.failure() is not None else f"{note}: write {draft}"
+
+
+def extended(draft: Draft, mode: str) -> Note | None:
+    """correlate and convolve with another way to extend x: np.pad, then mode="valid"."""
+    found = padded_as(draft, mode, {mode: mode}, scipy=draft.name == "correlate")
+    if found is not None:
+        draft.given["mode"] = "valid"
+    return found
+
+
+def fold_arguments(draft: Draft) -> str | None:
+    """pool: a reduction of one array, or the order that flax and JAX have."""
+    window, init, fn = (draft.given.get(name) for name in ("window", "init", "reduce_fn"))
+    if not callable(fn) and callable(init) and named_reduction(fn) is None:  # flax's order
+        draft.given.update(window=fn, init=window, reduce_fn=init)
+        draft.settle()
+        return written(draft, "the window comes before the initial value and the function")
+    for given in (fn, init):
+        if named_reduction(given) is not None:
+            note, known = reduction(draft, given)
+            text = f"{name_of(given)}{note}"
+            return written(draft, text) if known else text
+    return None
+
+
+def without_channels(draft: Draft) -> str | None:
+    """conv with a filter that has no channel axes: correlate."""
+    x, w, padding = draft.shape, np.shape(draft.given["w"]), draft.given.get("padding", 0)
+    mode = "valid" if padding == 0 else padding
+    simple = set(draft.given) <= {"x", "w", "padding", "stride", "dilation"}
+    if not simple or x is None or not 0 < len(w) <= len(x) or mode not in ("valid", "same"):
+        return None
+    given = {name: value for name, value in draft.given.items() if name not in ("w", "padding")}
+    draft.switch("correlate", {**given, "k": draft.given["w"], "mode": mode})
+    draft.written["k"] = "w"
+    if len(w) == 2 and len(x) == 3 and x[2] in (3, 4):
+        draft.given["axes"] = (0, 1)
+    return f"write {draft}"
+
+
+def one_channel(draft: Draft) -> str | None:
+    """conv of data without a channel axis."""
+    x, w = draft.shape, np.shape(draft.given["w"])
+    first = draft.given.get("layout") == "channels_first"
+    channels = w[1] if first else w[-2]
+    if draft.name != "conv" or x is None or len(x) != len(w) - 2 or channels != 1:
+        return None
+    draft.written["x"] = "x[None]" if first else "x[..., None]"
+    return f"x without a channel axis: write {draft}"

@@ -1,0 +1,202 @@
+"""Words and names of other libraries, all of them: none breaks a hint, and what is advised works."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cenote as cn
+from advice import NAMES, advised
+from cenote.arguments.errors import BadType, BadValue
+from cenote.arguments.hints import calls, drafts, keywords, names, refusals, words
+
+m2 = NAMES["m"]
+
+# ------------------------------------------------------------------------------------------------ any foreign word
+
+FUNCTIONS = [name for name in cn.__all__ if inspect.isfunction(getattr(cn, name))]
+VALUES: list[Any] = [
+    2, (2, 2), [1, 2, 2, 1], (1,), 0, -1, True, None, 0.5, "same", "reflect", "NHWC", "max", np.max, max, np.add,
+    object(), np.ones((2, 2)), {"a": 1}, {2}, ((1, 1), (1, 1)), np.float32, "", (), float("nan"), 2**70, b"x",
+    [object()],
+]  # fmt: skip
+WORDS = sorted(
+    set().union(*words.SYNONYMS.values()) | set(words.SYNONYMS) | set(keywords.RULES) | set(words.LEFT_OUT)
+    | {"strid", "foo", "Window", "x_", "kernelsize"}
+)  # fmt: skip
+
+
+SHARE = 7
+
+
+def arguments_for(name: str) -> tuple[Any, ...]:
+    if name.startswith("conv") and name != "convolve":
+        return NAMES["c"], NAMES["w"]
+    if name in ("correlate", "convolve"):
+        return m2, NAMES["k"]
+    if name.startswith("global"):
+        return (m2,)
+    return {"max_unpool": (m2, NAMES["n"], (2, 2)), "pool": (m2, (2, 2), 0, np.add)}.get(name, (m2, (2, 2)))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_word_with_any_value_breaks_a_hint(name: str) -> None:
+    """Nothing is suppressed here: what fails in a hint fails in this test."""
+    function = inspect.unwrap(getattr(cn, name))
+    positional = arguments_for(name)
+    parameters = inspect.signature(function).parameters
+    # Every pair with some function: a share of them with each.
+    for word, value in itertools.islice(itertools.product(WORDS, VALUES), FUNCTIONS.index(name) % SHARE, None, SHARE):
+        if word not in parameters:
+            message = calls.explain(function, positional, {word: value})
+            assert message
+            assert not re.search(r"unexpected keyword|takes \d", message), message
+    for count, value in itertools.product(range(3), VALUES):
+        assert calls.explain(function, (*positional[:count], value, value, value, value, value), {})
+    for word in WORDS:
+        if word not in parameters:
+            assert calls.explain(function, (), {word: m2})
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_value_breaks_a_hint(name: str) -> None:
+    function = inspect.unwrap(getattr(cn, name))
+    positional = arguments_for(name)
+    parameters = list(inspect.signature(function).parameters)
+    tried = 0
+    for parameter, value in itertools.product(parameters, VALUES):
+        options = {parameter: value} if parameter not in parameters[: len(positional)] else {}
+        given = tuple(value if name == parameter else x for name, x in zip(parameters, positional, strict=False))
+        try:
+            function(*given, **options)
+        except (BadType, BadValue) as cause:
+            try:
+                draft = drafts.Draft(function, inspect.signature(function).bind(*given, **options).arguments)
+            except TypeError:
+                continue
+            note = refusals.hint(draft, cause)
+            assert note == "" or note.startswith("; ")
+            tried += 1
+        except Exception:  # another matter
+            continue
+    assert tried or not {"window", "x"} & set(parameters)
+
+
+@given(st.data())
+def test_advice_for_foreign_words_works_whatever_they_are_together_with(data: st.DataObject) -> None:
+    """Words that are only other names for ours, with values that are right: the advised call is right."""
+    shape = data.draw(st.sampled_from([(20,), (9, 10), (30, 40, 3), (2, 3, 8, 9), (2, 30, 40, 4)]))
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    options: dict[str, Any] = {}
+    for ours, values in {"window": (2, 3), "stride": (1, 2), "padding": (0, 1), "dilation": (1, 2)}.items():
+        if ours == "window" or data.draw(st.booleans()):
+            word = data.draw(st.sampled_from(sorted(words.SYNONYMS[ours] - {"shape"})))
+            options[word] = data.draw(st.sampled_from(values))
+    name = data.draw(st.sampled_from(["max_pool", "min_pool", "avg_pool", "sum_pool"]))
+    with pytest.raises(TypeError) as failure:
+        getattr(cn, name)(x, **options)
+    message = str(failure.value)
+    text = advised(message)
+    assert text is not None, message
+    result = eval(text, {**NAMES, "x": x})
+    assert result.ndim == x.ndim
+    assert text.startswith(f"{name}(x, ")
+
+
+# ---------------------------------------------------------------------------------------------------------- names
+
+
+def example_of(text: str) -> dict[str, Any]:
+    """Arrays for an advised call, by the number of its axes."""
+    rank = max([1, *(t.count(",") + (not t.rstrip().endswith(",")) for t in re.findall(r"\(([-\d, ]+)\)", text))])
+    shape = (8,) * rank
+    arrays = {"x": np.ones(shape), "y": np.ones(shape), "indices": np.zeros(shape, int), "k": np.ones((3,) * 1)}
+    if "cn.conv(" in text or "conv_transpose" in text:
+        arrays |= {"x": np.ones((8, 8, 2)), "w": np.ones((3, 3, 1 if "groups" in text else 2, 2))}
+    return {**NAMES, **arrays, "f": lambda x: (x * x).sum()}
+
+
+@pytest.mark.parametrize("stem", sorted(names.CALLS))
+@pytest.mark.parametrize("dimensions", ["", "1d", "2d", "_3d"])
+def test_what_to_write_for_a_name_works(stem: str, dimensions: str) -> None:
+    missing = names.missing_name(stem + dimensions, cn.__all__)
+    function = names.CALLS[stem].partition("(")[0]
+    if function not in cn.__all__ and function != "__version__":
+        assert "write" not in missing
+        return
+    text = advised(missing) or missing.removeprefix(": write ")
+    assert text.startswith("cn.")
+    with cn.num_threads(2):
+        eval(text, example_of(text))
+
+
+NAMED = {
+    "max_pool2d": "cn.max_pool(x, (2, 2))",
+    "max_pool1d": "cn.max_pool(x, (2,))",
+    "MaxPool2d": "cn.max_pool(x, (2, 2))",
+    "MaxPooling2D": "cn.max_pool(x, (2, 2))",
+    "maxpool3d": "cn.max_pool(x, (2, 2, 2))",
+    "mean_pool": "cn.avg_pool(x, (2, 2))",
+    "average_pool": "cn.avg_pool(x, (2, 2))",
+    "avg_pool2d": "cn.avg_pool(x, (2, 2))",
+    "AveragePooling1D": "cn.avg_pool(x, (2,))",
+    "GlobalAveragePooling2D": "cn.global_avg_pool(x, axes=(-2, -1))",
+    "AdaptiveAvgPool2d": "cn.adaptive_avg_pool(x, (2, 2))",
+    "adaptive_average_pool": "cn.adaptive_avg_pool(x, (2, 2))",
+    "conv2d": "cn.conv(x, w)",
+    "Conv2DTranspose": "cn.conv_transpose(x, w)",
+    "conv_transpose2d": "cn.conv_transpose(x, w)",
+    "conv_nd": "cn.conv(x, w)",
+    "convolve2d": "cn.convolve(x, k)",
+    "block_reduce": "cn.sum_pool(x, (2, 2), ceil_mode=True)",
+    "maximum_filter": "cn.max_pool(x, (3, 3), stride=1, padding='same')",
+    "maximum_filter1d": "cn.max_pool(x, (3,), stride=1, padding='same')",
+    "uniform_filter": "cn.avg_pool(np.pad(x, 1, 'symmetric'), (3, 3), stride=1)",
+    "reduce_window": "cn.pool(x, (2, 2), 0, np.add)",
+    "MaxUnpool2d": "cn.max_unpool(y, indices, (2, 2))",
+}
+
+
+@pytest.mark.parametrize(("name", "call"), NAMED.items())
+def test_names_of_other_libraries(name: str, call: str) -> None:
+    with pytest.raises(AttributeError) as failure:
+        getattr(cn, name)
+    message = str(failure.value)
+    assert message.startswith(f"module 'cenote' has no attribute '{name}': write ")
+    assert advised(message.partition(", or cn.dialects")[0].partition(", or cenote.torch")[0]) == call
+    assert not hasattr(cn, name)
+
+
+def test_a_name_that_a_dialect_has() -> None:
+    with pytest.raises(AttributeError, match=r", or cn\.dialects\.torch\.max_pool2d with the arguments of torch$"):
+        cn.max_pool2d  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r", or cn\.dialects\.mygrad\.conv_nd with the arguments of mygrad$"):
+        cn.conv_nd  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_misspelt_name() -> None:
+    with pytest.raises(AttributeError, match=r"has no attribute 'max_pol': write cn\.max_pool$"):
+        cn.max_pol  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["relu", "softmax", "nonsense", "__wrapped__", "_x"])
+def test_names_of_which_nothing_is_known(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"^module 'cenote' has no attribute '{name}'$"):
+        getattr(cn, name)
+
+
+def test_attributes_of_tensors() -> None:
+    x = cn.Tensor([1.0])
+    for name, ours in words.TENSOR_ATTRIBUTES.items():
+        assert hasattr(x, ours.partition(",")[0])
+        with pytest.raises(AttributeError, match=f"Tensor has no attribute '{name}': write .{ours}$"):
+            getattr(x, name)
+    with pytest.raises(AttributeError, match=r"^Tensor has no attribute 'nonsense'$"):
+        x.nonsense  # noqa: B018

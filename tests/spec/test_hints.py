@@ -1,0 +1,267 @@
+"""What the likeliest mistakes are answered with, to the letter, and that the advice works: the table is hints.txt."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.ndimage
+import torch
+
+import cenote as cn
+from advice import NAMES, advised, follow, rng
+from cenote.dialects import flax
+from messages import check_message, failure_of, read_table
+
+F = torch.nn.functional
+TABLE = read_table("hints.txt")
+PYTHONS_OWN = re.compile(r"unexpected keyword|takes \d|required positional|multiple values|\(\) missing|<function")
+
+
+# --------------------------------------------------------------------------------------------------- to the letter
+
+
+@pytest.mark.parametrize(("call", "expected"), TABLE.items(), ids=TABLE)
+def test_the_message_to_the_letter(call: str, expected: str) -> None:
+    check_message(failure_of(call, NAMES), expected)
+
+
+@pytest.mark.parametrize("call", [call for call, message in TABLE.items() if "write " in message])
+def test_the_advice_works(call: str) -> None:
+    result = follow(call, TABLE[call])
+    assert result is not None
+    assert advised(TABLE[call]) != call
+
+
+def test_most_messages_have_advice() -> None:
+    assert sum(advised(message) is not None for message in TABLE.values()) > 0.75 * len(TABLE)
+
+
+def test_no_message_is_pythons_own() -> None:
+    for message in TABLE.values():
+        assert not PYTHONS_OWN.search(message), message
+
+
+# ---------------------------------------------------------------------- the same values as the library that it is from
+
+x4, m2 = NAMES["x"], NAMES["m"]
+t4 = torch.tensor(x4)
+
+SAME_VALUES: list[tuple[str, dict[str, Any], Any, Callable[[], Any]]] = [
+    ("max_pool", {"kernel_size": 2}, x4, lambda: F.max_pool2d(t4, kernel_size=2)),
+    ("max_pool", {"kernel_size": 3, "stride": 2, "padding": 1}, x4, lambda: F.max_pool2d(t4, 3, 2, 1)),
+    ("avg_pool", {"kernel_size": 3, "divisor_override": 2}, x4, lambda: F.avg_pool2d(t4, 3, divisor_override=2)),
+    ("max_pool", {"output_size": (3, 2)}, x4, lambda: F.adaptive_max_pool2d(t4, (3, 2))),
+    ("avg_pool", {"output_size": 3}, x4, lambda: F.adaptive_avg_pool2d(t4, 3)),
+    ("lp_pool", {"norm_type": 2, "kernel_size": 2}, x4, lambda: F.lp_pool2d(t4, 2, 2)),
+    ("max_pool", {"window_shape": (2, 2)}, x4, lambda: flax.max_pool(x4[..., None], (2, 2))[..., 0]),
+    (
+        "avg_pool",
+        {"window_shape": (3, 3), "strides": (2, 2), "padding": "SAME"},
+        x4,
+        lambda: flax.avg_pool(x4[..., None], (3, 3), (2, 2), "SAME")[..., 0],
+    ),
+    *(
+        (name, {"size": size, "mode": mode}, m2, partial(f, m2, size=size, mode=mode))
+        for name, f in {
+            "max_pool": scipy.ndimage.maximum_filter,
+            "min_pool": scipy.ndimage.minimum_filter,
+            "avg_pool": scipy.ndimage.uniform_filter,
+        }.items()
+        for size in (3, (3, 5), (4, 2))
+        for mode in ("reflect", "nearest", "mirror", "wrap")
+    ),
+    *(
+        ("avg_pool", {"size": k, "mode": "constant"}, m2, partial(scipy.ndimage.uniform_filter, m2, k, mode="constant"))
+        for k in (3, (3, 5), 4)
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options", "x", "theirs"), SAME_VALUES)
+def test_the_advice_gives_what_the_other_library_gives(
+    name: str, options: dict[str, Any], x: Any, theirs: Callable[[], Any]
+) -> None:
+    with pytest.raises(TypeError) as failure:
+        getattr(cn, name)(x, **options)
+    text = advised(str(failure.value))
+    assert text is not None, failure.value
+    np.testing.assert_allclose(eval(text, {**NAMES, "x": x}), np.asarray(theirs()), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "nearest", "mirror", "wrap", "constant"])
+@pytest.mark.parametrize("shape", [(3, 3), (1, 5)])
+@pytest.mark.parametrize("name", ["correlate", "convolve"])
+def test_modes_of_filters_give_what_scipy_gives(name: str, shape: tuple[int, int], mode: str) -> None:
+    k = rng.standard_normal(shape)
+    with pytest.raises(ValueError, match="is not known") as failure:
+        getattr(cn, name)(m2, k, mode=mode)
+    got = eval(advised(str(failure.value)) or "", {**NAMES, "x": m2, "k": k})
+    np.testing.assert_allclose(got, getattr(scipy.ndimage, name)(m2, k, mode=mode), rtol=1e-12, atol=1e-12)
+
+
+# ---------------------------------------------------------------------------------------------- one int as a window
+
+SHAPES = [
+    (), (1,), (5,), (20,), (6, 7), (1, 9), (3, 3), (2, 3, 4), (9, 10, 3), (9, 10, 4), (48, 64, 3), (2, 3, 8, 9),
+    (2, 16, 16, 3), (0, 5), (2, 2, 6, 6, 6),
+]  # fmt: skip
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"stride": 1},
+    {"stride": (1, 2)},
+    {"stride": (2,)},
+    {"stride": (1, 1, 1)},
+    {"padding": 1},
+    {"padding": "same"},
+    {"padding": ((1, 0), (0, 1))},
+    {"dilation": (1, 2)},
+    {"ceil_mode": True},
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_one_int_is_answered_with_axes_of_this_array(shape: tuple[int, ...], size: int) -> None:
+    x = np.zeros(shape)
+    for options, name in itertools.product(OPTIONS, ("max_pool", "sum_pool", "smooth_max_pool", "output_shape")):
+        with pytest.raises(ValueError, match=f"{name}: window={size} is one int") as failure:
+            getattr(cn, name)(shape if name == "output_shape" else x, size, **options)
+        message = str(failure.value)
+        text = advised(message)
+        if text is not None:
+            eval(text, {**NAMES, "x": x})  # works, and warns of nothing
+            assert all(f"{key}=" in text for key in options)
+        else:
+            assert "does not fit" in message or "has no axis" in message or "entries" in message
+            assert not any(fits(shape, rank, size, options) for rank in range(1, len(shape) + 1))
+
+
+def fits(shape: tuple[int, ...], rank: int, size: int, options: dict[str, Any]) -> bool:
+    try:
+        cn.output_shape(shape, (size,) * rank, axes=tuple(range(len(shape) - rank, len(shape))), **options)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", ["adaptive_max_pool", "adaptive_avg_pool"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_one_int_as_a_size_of_the_result(shape: tuple[int, ...], name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}: output_size=2 is one int") as failure:
+        getattr(cn, name)(np.zeros(shape), 2)
+    text = advised(str(failure.value))
+    assert (text is None) == (shape == () or 0 in shape)
+    if text is not None:
+        assert 2 in eval(text, {**NAMES, "x": np.zeros(shape)}).shape
+
+
+@pytest.mark.parametrize(
+    ("shape", "call"),
+    [
+        ((20,), "max_pool(x, (5,))"),
+        ((480, 640), "max_pool(x, (5, 5))"),
+        ((480, 640, 3), "max_pool(x, 5, axes=(0, 1))"),
+        ((32, 32, 4), "max_pool(x, 5, axes=(0, 1))"),
+        ((8, 32, 32, 3), "max_pool(x, 5, axes=(1, 2))"),
+        ((8, 3, 32, 32), "max_pool(x, (5, 5))"),
+        ((64, 32, 32), "max_pool(x, (5, 5))"),
+        ((4, 20), "max_pool(x, (5,))"),
+    ],
+)
+def test_the_axes_that_are_named(shape: tuple[int, ...], call: str) -> None:
+    with pytest.raises(ValueError, match="is one int") as failure:
+        cn.max_pool(np.zeros(shape, np.uint8), 5)
+    assert advised(str(failure.value)) == call
+
+
+# ------------------------------------------------------------------------------------------------------- dialects
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (
+            "cn.dialects.torch.max_pool2d(x, window=2)",
+            "window=2 is called kernel_size here: write max_pool2d(input, 2)",
+        ),
+        ("cn.dialects.torch.conv2d(x, filters=o)", "filters is called weight here: write conv2d(input, weight)"),
+        (
+            "cn.dialects.flax.max_pool(x, (2, 2), stride=(1, 1))",
+            "stride=(1, 1) is called strides here: write max_pool(inputs, (2, 2), strides=(1, 1))",
+        ),
+        (
+            "cn.dialects.flax.max_pool(x, (2, 2), (1, 1), 'SAME', 5)",
+            "5 positional arguments are given, and only inputs, window_shape, strides and padding are positional",
+        ),
+        ("cn.dialects.d2l.pool2d(m, 2, foo=3)", "foo=3 is not an argument of pool2d, which has X, pool_size, mode"),
+        ("cn.dialects.nabla.max_pool2d(b)", "kernel_size is missing"),
+    ],
+)  # fmt: skip
+def test_dialects_answer_in_their_own_words(call: str, expected: str) -> None:
+    failure = failure_of(call, NAMES)
+    assert type(failure) is TypeError
+    assert str(failure).partition(": ")[2] == expected
+
+
+# ------------------------------------------------------------------------------------------------------- in passing
+
+
+def test_a_function_that_does_not_take_two_arrays() -> None:
+    with pytest.raises(TypeError, match=r"^pool: reduce_fn=<function .* does not take two arrays, as it must$"):
+        cn.pool(m2, (2, 2), 0, lambda a: a)  # type: ignore[arg-type,misc]
+
+
+def test_errors_of_the_users_own_pass_as_they_are() -> None:
+    def broken(a: Any, b: Any) -> Any:
+        raise TypeError("mine")
+
+    with pytest.raises(TypeError, match=r"^mine$"):
+        cn.pool(m2, (2, 2), 0, broken)
+    with pytest.raises(TypeError, match=r"^mine$"):
+        cn.grad(lambda x: broken(x, x))(1.0)
+    with pytest.raises(TypeError, match=r"^max_pool: kernel_size=2 is called window here: write max_pool\(x, \(2,\)\)"):
+        cn.grad(lambda x: cn.max_pool(x, kernel_size=2).sum())(NAMES["v"])  # type: ignore[call-overload]
+
+
+def test_functions_that_are_named_like_reductions_are_taken() -> None:
+    def max(a: Any, b: Any) -> Any:
+        return np.maximum(a, b)
+
+    lowest = np.vectorize(min, otypes=[float])
+    assert cn.pool([1.0, 3.0, 2.0, 0.0], (2,), 0, max).tolist() == [3, 2]
+    assert cn.pool([1.0, 3.0, 2.0, 0.0], (2,), 9, lowest).tolist() == [1, 0]
+    assert cn.pool([1.0, 3.0, 2.0, 0.0], (2,), 1, pow).tolist() == [1, 1]
+
+
+def test_the_advice_for_masked_arrays_keeps_float32() -> None:
+    for dtype, kept in (
+        (np.float32, np.float32),
+        (np.float64, np.float64),
+        (np.float16, np.float16),
+        (int, np.float64),
+    ):
+        x = np.ma.masked_array(np.array([1, 2, 3, 4], dtype), [False, True, False, False])
+        with pytest.raises(TypeError, match="masked array") as failure:
+            cn.max_pool(x, (2,))
+        (text,) = re.findall(r"or (x\S+) where nan='omit'", str(failure.value))
+        result = cn.max_pool(eval(text, {"x": x, "np": np}), (2,), nan="omit")
+        assert result.dtype == kept
+        assert result.tolist() == [1, 4]
+
+
+def test_hints_are_not_imported_before_something_is_wrong() -> None:
+    code = (
+        "import sys, cenote as cn; cn.max_pool([1, 2], (2,)); before = 'cenote.arguments.hints' in sys.modules\n"
+        "try: cn.max_pool([1, 2], kernel_size=2)\n"
+        "except TypeError: print(before, 'cenote.arguments.hints' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "True"]

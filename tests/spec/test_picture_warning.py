@@ -1,0 +1,186 @@
+"""A window that runs over the colours of a picture warns: where, when, and where not."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cenote as cn
+from advice import NAMES, advised
+from cenote.arguments.pictures import has_colours
+from cenote.dialects import flax, torchlean
+from cenote.dialects import torch as F  # noqa: N812
+
+IMG = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
+WARNS = "looks like the 3 colours of a picture"
+
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "max_pool": lambda x: cn.max_pool(x, (2, 2)),
+    "min_pool": lambda x: cn.min_pool(x, (3, 3), stride=1),
+    "avg_pool": lambda x: cn.avg_pool(x, [2, 2], padding="same"),
+    "sum_pool": lambda x: cn.sum_pool(x, (2, 3)),
+    "lp_pool": lambda x: cn.lp_pool(x, (2, 2)),
+    "smooth_max_pool": lambda x: cn.smooth_max_pool(x, (2, 2)),
+    "pool": lambda x: cn.pool(x, (2, 2), 0, np.add),
+    "adaptive_max_pool": lambda x: cn.adaptive_max_pool(x, (4, 2), return_indices=True),
+    "adaptive_avg_pool": lambda x: cn.adaptive_avg_pool(x, (4, 4)),
+    "max_unpool": lambda x: cn.max_unpool(x, np.zeros(x.shape, int), (2, 2)),
+    "correlate": lambda x: cn.correlate(x, np.ones((3, 3)), mode="same"),
+    "convolve": lambda x: cn.convolve(x, np.ones((2, 2))),
+    "output_shape": lambda x: cn.output_shape(x.shape, (2, 2)),
+}
+
+
+def test_every_function_with_a_window_is_here() -> None:
+    functions = {name: getattr(cn, name) for name in cn.__all__ if inspect.isfunction(getattr(cn, name))}
+    sizes = {"window", "output_size", "k"}
+    windowed = {name for name, function in functions.items() if sizes & set(inspect.signature(function).parameters)}
+    assert windowed - {"which_kernel"} == set(CALLS)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("wrap", [np.asarray, np.float32, cn.Tensor])
+def test_it_warns_each_time_at_the_line_of_the_caller(name: str, wrap: Callable[[Any], Any]) -> None:
+    x = wrap(IMG)
+    if name == "max_unpool" and isinstance(x, cn.Tensor):
+        x = x.data
+    for _ in range(3):  # what is kept of a call does not silence the next
+        with pytest.warns(UserWarning, match=WARNS) as caught:
+            CALLS[name](x)
+        (warning,) = caught
+        code = CALLS[name].__code__
+        assert (warning.filename, warning.lineno) == (code.co_filename, code.co_firstlineno)
+        assert str(warning.message).startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_advice_works_and_does_not_warn(name: str) -> None:
+    with pytest.warns(UserWarning, match=WARNS) as caught:
+        CALLS[name](IMG)
+    text = advised(str(caught[0].message))
+    assert text is not None
+    assert "axes=(0, 1)" in text
+    arrays = {"x": IMG, "y": IMG, "indices": np.zeros(IMG.shape, int), "k": np.ones((2, 2))}
+    result = eval(text, {**NAMES, **arrays})
+    shape = result if name == "output_shape" else (result[0] if isinstance(result, tuple) else result).shape
+    assert shape[2] == 3
+
+
+def test_it_is_shown_once_for_each_line() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            cn.max_pool(IMG, (2, 2))
+            cn.max_pool(IMG, (2, 2))
+    assert len({warning.lineno for warning in caught}) == len(caught) == 2
+
+
+def inside(x: Any) -> Any:
+    return cn.avg_pool(x, (2, 2)).sum()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: cn.grad(inside)(IMG.astype(float)),
+        lambda: cn.vjp(inside, IMG.astype(float)),
+        lambda: cn.jvp(inside, (IMG * 1.0,), (IMG * 1.0,)),
+    ],
+)
+def test_in_a_function_that_is_differentiated_it_is_the_functions_line(call: Callable[[], Any]) -> None:
+    with pytest.warns(UserWarning, match=WARNS) as caught:
+        call()
+    assert {(w.filename, w.lineno) for w in caught} == {(__file__, inside.__code__.co_firstlineno + 1)}
+
+
+def test_through_which_kernel_it_is_the_users_line() -> None:
+    with pytest.warns(UserWarning, match=f"^max_pool: .*{WARNS}") as caught:
+        cn.which_kernel("max_pool", IMG, (2, 2))
+    assert caught[0].filename == __file__
+
+
+def test_as_an_error_it_comes_before_the_work() -> None:
+    out = np.zeros((48, 32, 1), np.uint8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match=WARNS):
+            cn.max_pool(IMG, (2, 2), out=out)
+    assert not out.any()
+
+
+def test_four_colours() -> None:
+    with pytest.warns(UserWarning, match=r"looks like the 4 colours of a picture: write max_pool\(x, \(2, 2\), axes="):
+        cn.max_pool(np.zeros((100, 50, 4)), (2, 2))
+
+
+SILENT: dict[str, Callable[[], Any]] = {
+    "the axes are named": lambda: cn.max_pool(IMG, (2, 2), axes=(0, 1)),
+    "the colours are named": lambda: cn.max_pool(IMG, (2, 2), axes=(1, 2)),
+    "from the end": lambda: cn.max_pool(IMG, (2, 2), axes=(-2, -1)),
+    "one int": lambda: cn.max_pool(IMG, 2, axes=(1, 2)),
+    "the columns only": lambda: cn.max_pool(IMG, (2, 1)),
+    "one axis": lambda: cn.max_pool(IMG, (3,)),
+    "all axes": lambda: cn.max_pool(IMG, (2, 2, 3)),
+    "colours are kept": lambda: cn.adaptive_avg_pool(IMG, (4, None)),
+    "as many bins as colours": lambda: cn.adaptive_avg_pool(IMG, (4, 3)),
+    "planes": lambda: cn.max_pool(np.zeros((3, 48, 64)), (2, 2)),
+    "one plane": lambda: cn.max_pool(np.zeros((48, 64)), (2, 2)),
+    "five channels": lambda: cn.max_pool(np.zeros((48, 64, 5)), (2, 2)),
+    "two channels": lambda: cn.max_pool(np.zeros((48, 64, 2)), (2, 2)),
+    "a batch of small planes": lambda: cn.max_pool(np.zeros((8, 64, 16, 4)), (2, 2)),
+    "a batch of pictures": lambda: cn.max_pool(np.zeros((8, 48, 64, 3)), (2, 2)),
+    "small arrays": lambda: cn.max_pool(np.zeros((4, 5, 3)), (2, 2)),
+    "small planes of many channels": lambda: cn.max_pool(np.zeros((512, 8, 4)), (2, 2)),
+    "a table of records": lambda: cn.max_pool(np.zeros((10_000, 20, 3)), (2, 2)),
+    "nothing": lambda: cn.max_pool(np.zeros((0, 64, 3)), (2, 2)),
+    "a filter on named axes": lambda: cn.correlate(IMG, np.ones((3, 3)), axes=(0, 1)),
+    "a filter along the columns": lambda: cn.correlate(IMG, np.ones((3, 1))),
+    "torch, where channels come first": lambda: F.max_pool2d(IMG, 2),
+    "torch, averages": lambda: F.avg_pool2d(IMG.astype(float), 2),
+    "torch, adaptive": lambda: F.adaptive_avg_pool2d(IMG.astype(float), 2),
+    "torch, norms": lambda: F.lp_pool2d(IMG.astype(float), 2, 2),
+    "flax, where they come last": lambda: flax.max_pool(IMG, (2, 2)),
+    "torchlean": lambda: torchlean.max_pool(torchlean.PoolSpec((2, 2), (2, 2), (0, 0)), IMG.astype(float)),
+    "torchlean, averages": lambda: torchlean.avg_pool(torchlean.PoolSpec((2, 2), (2, 2), (0, 0)), IMG.astype(float)),
+    "torchlean, smooth": lambda: torchlean.smooth_max_pool(
+        torchlean.PoolSpec((2, 2), (2, 2), (0, 0)), 1.0, IMG.astype(float)
+    ),
+}
+
+
+@pytest.mark.parametrize("call", SILENT.values(), ids=SILENT)
+def test_no_false_alarms(call: Callable[[], Any]) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    assert caught == []
+
+
+def test_a_dialect_that_unpools() -> None:
+    x = np.random.default_rng(0).standard_normal((48, 64, 4))
+    values, indices = F.max_pool2d(x, 2, return_indices=True)
+    assert F.max_unpool2d(values, indices, 2).shape == (48, 64, 4)
+
+
+@pytest.mark.parametrize(
+    ("shape", "picture"),
+    [
+        ((8, 8, 3), True),
+        ((7, 8, 3), False),
+        ((8, 64, 4), True),
+        ((8, 65, 4), False),
+        ((64, 8, 3), True),
+        ((1080, 1920, 4), True),
+        ((480, 640), False),
+        ((1, 480, 640, 3), False),
+        ((480, 640, 1), False),
+        ((480, 640, 2), False),
+    ],
+)
+def test_what_looks_like_a_picture(shape: tuple[int, ...], picture: bool) -> None:
+    assert has_colours(shape) == picture
