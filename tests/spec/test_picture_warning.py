@@ -113,9 +113,14 @@ def test_as_an_error_it_comes_before_the_work() -> None:
     assert not out.any()
 
 
-def test_four_colours() -> None:
-    with pytest.warns(UserWarning, match=r"looks like the 4 colours of a picture: write max_pool\(x, \(2, 2\), axes="):
+def test_the_message_to_the_letter() -> None:
+    with pytest.warns(UserWarning, match="looks like the 4 colours of a picture") as caught:
         cn.max_pool(np.zeros((100, 50, 4)), (2, 2))
+    assert [str(warning.message) for warning in caught] == [
+        "max_pool: the window lies on the last two axes of shape (100, 50, 4), and the last one looks like the 4 "
+        "colours of a picture: write max_pool(x, (2, 2), axes=(0, 1)) for height and width, or axes=(1, 2) if these are "
+        "meant"
+    ]
 
 
 SILENT: dict[str, Callable[[], Any]] = {

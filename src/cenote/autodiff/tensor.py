@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, Never
+from typing import Any, Never, TypeVar
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -30,6 +30,15 @@ from .owning import copied, is_shared
 # What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
 UFUNCS: dict[Any, Callable[..., Any]] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def without_foreign(function: F) -> F:
+    """Leave arguments that are only refused out of the signature that is shown."""
+    signature = inspect.signature(function)
+    shown = [p for p in signature.parameters.values() if p.name != "foreign"]
+    function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    return function
 
 
 class Tensor(NDArrayOperatorsMixin):
@@ -69,6 +78,7 @@ class Tensor(NDArrayOperatorsMixin):
     __slots__ = ("__weakref__", "_apart", "_level", "_node", "_value", "grad")
     __array_priority__ = 1000
 
+    @without_foreign
     def __init__(self, data: Any, *, constant: bool | None = None, **foreign: Never) -> None:
         if foreign:  # a decorator, as functions have it, would cost a tenth of the call
             options = {"constant": constant, **foreign}
@@ -261,9 +271,6 @@ class Tensor(NDArrayOperatorsMixin):
         return FUNCTIONS[np.transpose](self)  # type: ignore[no-any-return]
 
 
-# As it is documented, and as hints read it: without what is refused.
-SIGNATURE = inspect.signature(lambda data, *, constant=None: None)
-type.__setattr__(Tensor, "__signature__", SIGNATURE)
 METHODS: dict[str, Callable[..., Any]] = {}
 
 

@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 Shape = tuple[int, ...]
 Note = tuple[str, bool]  # the end of a sentence, and whether the call is then what was meant
 CONVOLUTIONS = ("conv", "conv_transpose")
-FRAMES = {"conv": "conv_frame", "conv_transpose": "transpose_frame"}
+GEOMETRIES = {"conv": "conv_geometry", "conv_transpose": "transpose_geometry"}
 FILTERS = ("correlate", "convolve")
 WINDOW_ARGUMENTS = ("stride", "padding", "dilation", "ceil_mode", "axes")
 LONGEST = 80  # characters of one value in an advised call
@@ -153,14 +153,14 @@ class Draft:
         w = shape_of(self.given["w"])
         if w is None:
             return None
-        frame = getattr(import_module(f"{PACKAGE}.geometry.conv"), FRAMES[self.name])
+        geometry = getattr(import_module(f"{PACKAGE}.geometry.conv"), GEOMETRIES[self.name])
         options = {
             name: self.given.get(name, parameter.default)
             for name, parameter in self.parameters.items()
             if name not in ("x", "w", "bias", "dtype", "out")
         }
         try:
-            frame(self.shape, w, **options)
+            geometry(self.shape, w, **options)
         except Cause as cause:
             return str(cause)
         return None
