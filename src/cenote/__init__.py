@@ -72,12 +72,11 @@ else:  # type checkers would take any name for an attribute
                 return globals()[name]
             except metadata.PackageNotFoundError:
                 pass
-        hint = ""
         if not name.startswith("_"):  # which tools ask for
             from .arguments.errors import hints
 
-            hint = hints().missing_name(name, __all__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+            raise hints().no_such_name(name, __all__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

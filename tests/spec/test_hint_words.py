@@ -181,6 +181,34 @@ def test_a_name_that_a_dialect_has() -> None:
         cn.conv_nd  # type: ignore[attr-defined]  # noqa: B018
 
 
+def test_names_that_are_imported() -> None:
+    for name in ("max_pool2d", "MaxPool2d", "mean_pool", "max_pol"):
+        with pytest.raises(ImportError, match=rf"^cannot import name '{name}' from 'cenote': write cn\.\w+"):
+            exec(f"from cenote import {name}")
+        with pytest.raises(ImportError, match="cannot import name"):
+            exec(f"from cenote import max_pool, {name} as mine")
+    with pytest.raises(ImportError, match=r"^cannot import name 'nonsense' from 'cenote' \("):  # Python's own
+        exec("from cenote import nonsense")
+    exec("from cenote import cli, max_pool; import cenote.cli")  # modules and functions
+
+
+def test_dialects_that_are_not_there() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'keras': there are d2l, flax, "):
+        cn.dialects.keras  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize(("fn", "name"), [(np.median, "median_pool"), ("mode", "mode_pool")])
+def test_functions_that_may_not_be_there_yet(fn: Any, name: str) -> None:
+    with pytest.raises(TypeError) as failure:
+        cn.pool(NAMES["n"], (2, 2), 0, fn)
+    text = advised(str(failure.value))
+    assert (text is not None) == (name in cn.__all__)
+    if text is not None:
+        assert eval(text, {**NAMES, "x": NAMES["n"]}).shape == (3, 3)
+    else:
+        assert str(failure.value).endswith("there is no such function here")
+
+
 def test_a_misspelt_name() -> None:
     with pytest.raises(AttributeError, match=r"has no attribute 'max_pol': write cn\.max_pool$"):
         cn.max_pol  # type: ignore[attr-defined]  # noqa: B018

@@ -118,8 +118,8 @@ def test_the_message_to_the_letter() -> None:
         cn.max_pool(np.zeros((100, 50, 4)), (2, 2))
     assert [str(warning.message) for warning in caught] == [
         "max_pool: the window lies on the last two axes of shape (100, 50, 4), and the last one looks like the 4 "
-        "colours of a picture: write max_pool(x, (2, 2), axes=(0, 1)) for height and width, or axes=(1, 2) if these are "
-        "meant"
+        "colours of a picture: write max_pool(x, (2, 2), axes=(0, 1)) for height and width, or axes=(1, 2) if these "
+        "are meant"
     ]
 
 

@@ -27,7 +27,8 @@ if not TYPE_CHECKING:  # type checkers would take any name for an attribute
     def __getattr__(name):
         if name in __all__:
             return import_module(f".{name}", __name__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hint = "" if name.startswith("_") else f": there are {', '.join(__all__)}"
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -8,15 +8,15 @@ told for sure is said in words.
 
 from .calls import explain, wrong_call
 from .colours import warn_of_colours
-from .names import missing_name, missing_tensor_attribute
+from .names import missing_tensor_attribute, no_such_name
 from .reductions import reduction_name
 from .refusals import advise
 
 __all__ = [
     "advise",
     "explain",
-    "missing_name",
     "missing_tensor_attribute",
+    "no_such_name",
     "reduction_name",
     "warn_of_colours",
     "wrong_call",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import dis
 import importlib
 import importlib.util
 import re
+import sys
 
+from .drafts import PACKAGE
 from .words import TENSOR_ATTRIBUTES
 
 # By name in lower case, without underscores and the number of dimensions. {window} is one entry per dimension, {odd} an
@@ -113,6 +116,18 @@ MODULES = re.compile(r"((Max|Min|Avg|LP|AdaptiveMax|AdaptiveAvg|SmoothMax)Pool|M
 DIALECTS = ("torch", "mygrad", "d2l", "nabla", "flax")
 
 
+def no_such_name(name: str, public: list[str]) -> Exception:
+    """The error for a name that the package does not have, to be raised by its ``__getattr__``.
+
+    Python replaces an AttributeError in ``from cenote import name`` by an ImportError of its own, without the hint.
+    """
+    hint = missing_name(name, public)
+    line = sys._getframe(2)  # of the user's
+    if hint and line.f_lasti >= 0 and line.f_code.co_code[line.f_lasti] == dis.opmap["IMPORT_FROM"]:
+        return ImportError(f"cannot import name {name!r} from {PACKAGE!r}{hint}", name=PACKAGE)
+    return AttributeError(f"module {PACKAGE!r} has no attribute {name!r}{hint}")
+
+
 def missing_name(name: str, public: list[str]) -> str:
     """What follows ``module 'cenote' has no attribute 'name'``."""
     rank, stem = taken_apart(name)
@@ -146,11 +161,11 @@ def entries(size: int, rank: int) -> str:
 
 def elsewhere(name: str) -> str:
     """Where that name is to be had as it is."""
-    if MODULES.fullmatch(name) and importlib.util.find_spec("cenote.torch") is not None:
+    if MODULES.fullmatch(name) and importlib.util.find_spec(f"{PACKAGE}.torch") is not None:
         return f", or cenote.torch.{name}, a module of torch's"
     for dialect in DIALECTS:
         with contextlib.suppress(ImportError):
-            module = importlib.import_module(f"cenote.dialects.{dialect}")
+            module = importlib.import_module(f"{PACKAGE}.dialects.{dialect}")
             if name in getattr(module, "__all__", ()):
                 return f", or cn.dialects.{dialect}.{name} with the arguments of {dialect}"
     return ""
