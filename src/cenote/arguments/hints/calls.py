@@ -42,6 +42,7 @@ def wrong_reducer(function: Function, args: tuple[Any, ...], kwargs: Mapping[str
 
 
 def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """What is wrong with arguments that do not fit the signature, and the call to write."""
     parameters = inspect.signature(function).parameters
     by_position = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
     draft = Draft(function, dict(zip(by_position, args, strict=False)))
@@ -101,10 +102,7 @@ def answer(draft: Draft, word: str, value: Any) -> Note:
             return note
     ours = own_name(draft, word)
     if ours is not None:
-        if is_dialect(draft.function):
-            draft.given[ours] = value
-            return f" is called {ours} here", True
-        draft.given[ours] = keywords.own_value(draft, ours, word, value)
+        draft.given[ours] = value if is_dialect(draft.function) else keywords.own_value(draft, ours, word, value)
         return f" is called {ours} here", True
     close = difflib.get_close_matches(word, [name for name in draft.parameters if name not in draft.given], 1, 0.7)
     if close:
