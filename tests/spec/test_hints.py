@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import jax.numpy
 import numpy as np
 import pytest
 import scipy.ndimage
@@ -229,6 +230,12 @@ def test_errors_of_the_users_own_pass_as_they_are() -> None:
         cn.grad(lambda x: broken(x, x))(1.0)
     with pytest.raises(TypeError, match=r"^max_pool: kernel_size=2 is called window here: write max_pool\(x, \(2,\)\)"):
         cn.grad(lambda x: cn.max_pool(x, kernel_size=2).sum())(NAMES["v"])  # type: ignore[call-overload]
+
+
+def test_reductions_of_jax() -> None:
+    with pytest.raises(TypeError, match=r"^pool: reduce_fn=jnp\.max reduces one array.*: write max_pool\(x, \(2,\)\)$"):
+        cn.pool(NAMES["v"], (2,), 0, jax.numpy.max)
+    assert cn.pool(jax.numpy.arange(4.0), (2,), 0, jax.numpy.maximum).tolist() == [1, 3]
 
 
 def test_functions_that_are_named_like_reductions_are_taken() -> None:

@@ -31,7 +31,7 @@ from ..ops.sums import SumPool
 from .call import finish
 from .types import pooling
 
-REDUCING = ("builtins", "numpy", "statistics", "math")  # modules with functions that reduce one array
+REDUCING = ("builtins", "numpy", "statistics", "math", "jax.numpy")  # modules with functions that reduce one array
 
 
 def lent(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

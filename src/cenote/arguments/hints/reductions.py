@@ -18,6 +18,8 @@ def named_reduction(value: Any) -> str | None:
     if isinstance(owner, np.ufunc):  # np.add.reduce
         return str(owner.__name__) if owner.__name__ in REDUCTIONS and value.__name__ == "reduce" else None
     name = value.lower() if isinstance(value, str) else getattr(value, "__name__", None)
+    if name in ("maximum", "minimum", "add") and not isinstance(value, str):  # of two arrays, whichever library's
+        return None
     return name if name in REDUCTIONS or name in FOLDS or name in OTHER_REDUCTIONS else None
 
 
@@ -27,6 +29,8 @@ def name_of(value: Any) -> str:
     owner = getattr(value, "__self__", None)
     if isinstance(owner, np.ufunc):
         return f"np.{owner.__name__}.{name}"
+    if getattr(value, "__module__", "") == "jax.numpy":
+        return f"jnp.{name}"
     return f"np.{name}" if getattr(np, name, None) is value else name
 
 
