@@ -31,6 +31,10 @@ POOLS: dict[str, Function] = {
     "lp inf": lambda x, **w: cn.lp_pool(x, p=np.inf, **w),
     "smooth": lambda x, **w: cn.smooth_max_pool(x, beta=1.5, **w),
     "smooth, no pads": lambda x, **w: cn.smooth_max_pool(x, beta=-0.5, pad_value=None, **w),
+    "median": cn.median_pool,
+    "median omit": lambda x, **w: cn.median_pool(x, nan="omit", **w),
+    "median single": lambda x, **w: cn.median_pool(x, dtype=np.float32, **w),
+    "mode": lambda x, **w: cn.mode_pool(x, **w),
     "pool": lambda x, window, **w: cn.pool(x, window, 0.5 if x.dtype.kind == "f" else 1, np.maximum, **w),
     "pool function": lambda x, window, **w: cn.pool(x, window, np.float64(1), lambda a, b: a + 2 * b, **w),
     "adaptive max": lambda x, axes, **w: cn.adaptive_max_pool(x, tuple(3 for _ in axes), axes=axes),
@@ -38,7 +42,7 @@ POOLS: dict[str, Function] = {
     "global max": lambda x, axes, **w: cn.global_max_pool(x, axes=axes),
     "global avg": lambda x, axes, **w: cn.global_avg_pool(x, axes=axes),
 }
-DIFFERENTIABLE = [name for name in POOLS if not name.startswith("pool")]
+DIFFERENTIABLE = [name for name in POOLS if not name.startswith(("pool", "mode"))]
 WITH_INDICES: dict[str, Function] = {
     "max": lambda x, **w: cn.max_pool(x, return_indices=True, **w),
     "min omit": lambda x, **w: cn.min_pool(x, nan="omit", return_indices=True, **w),

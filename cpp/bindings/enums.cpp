@@ -31,7 +31,9 @@ void define_enums(nb::module_& m) {
     nb::enum_<Reduce>(m, "Reduce", nb::is_arithmetic())
         .value("max", Reduce::max)
         .value("min", Reduce::min)
-        .value("sum", Reduce::sum);
+        .value("sum", Reduce::sum)
+        .value("median", Reduce::median)
+        .value("mode", Reduce::mode);
     nb::enum_<Prologue>(m, "Prologue", nb::is_arithmetic())
         .value("none", Prologue::none)
         .value("absolute", Prologue::absolute)

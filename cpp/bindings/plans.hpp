@@ -101,7 +101,8 @@ void set_results(PoolProblem& r, int64_t size, int64_t itemsize, const Array& y,
         throw std::invalid_argument("the result does not match the geometry");
     r.y = static_cast<char*>(y.data());
     if (argmax) {
-        if (argmax->bytes() != size * argmax->itemsize())
+        const int64_t planes = r.reduce == Reduce::median ? 2 : 1;
+        if (argmax->bytes() != planes * size * argmax->itemsize())
             throw std::invalid_argument("the argmax array does not match the geometry");
         r.argmax = argmax->data();
         r.argmax_format = argmax_format_of(argmax->itemsize());

@@ -103,7 +103,10 @@ static inline bool is_identity(const Axis& a) { return a.k == 1 && a.s == 1 && a
 
 // --------------------------------------------------------------------------------------------------- schedules
 
-enum class Reduce : uint8_t { max, min, sum };
+enum class Reduce : uint8_t { max, min, sum, median, mode };
+
+// Medians and modes, which need all elements of a window at once (pool/order.hpp).
+static inline bool is_order(Reduce reduce) { return reduce == Reduce::median || reduce == Reduce::mode; }
 
 // Applied to each element after it is loaded, before the reduction.
 enum class Prologue : uint8_t { none, absolute, exponential, power };
@@ -123,7 +126,7 @@ enum class ArgmaxFormat : uint8_t { index, offset8, offset16, offset32 };
 struct Operation {
     const char* x;
     char* y;
-    void* argmax;  // null unless requested
+    void* argmax;  // null unless requested; of medians the lower middle elements, then the upper ones
     ArgmaxFormat argmax_format;
     DType in, work, out;
     Reduce reduce;
@@ -155,6 +158,7 @@ struct PoolSchedule : Operation {
     int64_t x_stride[kMaxDims], y_stride[kMaxDims];
     int64_t pad_low[kMaxDims], real_n[kMaxDims];  // the array within `axis`, with physical padding
     int pass[kMaxDims];                           // the order of the passes, as positions in `axis`
+    int64_t results;                              // of the whole job
     int64_t window_elements;
     int64_t weight[kMaxDims];  // stride of a tap in the window's flat offset
     int64_t plane[kMaxDims];   // stride of an element in the flat index over the pooled axes

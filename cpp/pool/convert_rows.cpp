@@ -150,19 +150,6 @@ void convert_integers(DType to, char* out, const I* row, int64_t n) {
     });
 }
 
-// sum / by, rounded once; NaN, or 0 for integers, if nothing is counted.
-CENOTE_COLD void write_exact(DType to, char* out, int64_t i, Wide sum, double by) {
-    for_dtype(to, [&]<class R>(R) {
-        if constexpr (is_floating<R>) {
-            put(out, i, from_odd<R>(by == 0 ? Limits<double>::nan : odd_quotient(sum, WholeDivisor(by))));
-        } else {
-            constexpr Wide low = Limits<R>::low, high = Limits<R>::high;
-            const Wide found = by == 0 ? 0 : rounded_quotient(sum, WholeDivisor(by));
-            put(out, i, static_cast<R>(found < low ? low : found > high ? high : found));
-        }
-    });
-}
-
 // When the quotient rounded to double does not determine how it is rounded to another dtype: if it looks like a tie,
 // which the exact quotient may not be; if an ulp of it is more than 1/2; and, to be safe, for subnormal results.
 struct AmbiguousRounding {
@@ -209,6 +196,18 @@ struct AmbiguousRounding {
 inline bool is_whole(double v) { return v < 0x1p52 && v > -0x1p52 && (v + kToInteger) - kToInteger == v; }
 
 }  // namespace
+
+CENOTE_COLD void write_exact(DType to, char* out, int64_t i, Wide sum, double by) {
+    for_dtype(to, [&]<class R>(R) {
+        if constexpr (is_floating<R>) {
+            put(out, i, from_odd<R>(by == 0 ? Limits<double>::nan : odd_quotient(sum, WholeDivisor(by))));
+        } else {
+            constexpr Wide low = Limits<R>::low, high = Limits<R>::high;
+            const Wide found = by == 0 ? 0 : rounded_quotient(sum, WholeDivisor(by));
+            put(out, i, static_cast<R>(found < low ? low : found > high ? high : found));
+        }
+    });
+}
 
 void convert_row(DType to, char* out, const float* row, int64_t n, bool) { convert_floats(to, out, row, n); }
 void convert_row(DType to, char* out, const double* row, int64_t n, bool) { convert_doubles(to, out, row, n); }

@@ -10,10 +10,11 @@ namespace cenote {
 namespace {
 
 // The classes of reductions that have kernels of their own.
-enum class Kind { max, argmax, sum, norm, backward };
+enum class Kind { max, argmax, sum, norm, backward, order };
 
 Kind kind_of(const PoolSchedule& job) {
     if (job.scatters) return Kind::backward;
+    if (is_order(job.reduce)) return Kind::order;
     if (job.reduce != Reduce::sum) return job.argmax ? Kind::argmax : Kind::max;
     return is_norm(job) ? Kind::norm : Kind::sum;
 }
@@ -206,16 +207,20 @@ bool accepts_column_strips(const PoolSchedule& job, const PoolKernels&) { return
 
 bool accepts_separable(const PoolSchedule& job, const PoolKernels&) { return !job.scatters; }
 
+// ------------------------------------------------------------------------------------------------ medians and modes
+
+bool accepts_window_sort(const PoolSchedule&, const PoolKernels&) { return true; }
+
 // ------------------------------------------------------------------------------------------------------ the list
 
-// The kernels of an algorithm by Kind: max, argmax, sum, norm, backward.
+// The kernels of an algorithm by Kind: max, argmax, sum, norm, backward, order.
 using Kernels = FindKernel PoolKernels::*;
 
 struct Algorithm {
     const char* name;
     // Decides by geometry and options; whether the level has a kernel for the dtypes is checked afterwards.
     bool (*accepts)(const PoolSchedule&, const PoolKernels&);
-    Kernels kernels[5];
+    Kernels kernels[6];
     bool small;             // has so little overhead per plane that joining planes would gain nothing
     bool converts = false;  // can write results of another dtype (Conversion)
 };
@@ -250,6 +255,7 @@ const Algorithm kAlgorithms[] = {
       &PoolKernels::separable_norm, kNone},
      false,
      true},
+    {"window_sort", &accepts_window_sort, {kNone, kNone, kNone, kNone, kNone, &PoolKernels::window_sort}, false},
 };
 
 Choice first_match(const PoolSchedule& job, bool small_only) {

@@ -73,6 +73,16 @@ DType narrow_enough(DType in, DType work, int64_t elements) {
     }
 }
 
+// The type of the ordered keys of medians and modes (order.hpp).
+DType key_type(DType in) {
+    switch (size_of(in)) {
+        case 1: return DType::u8;
+        case 2: return DType::u16;
+        case 4: return DType::u32;
+        default: return DType::u64;
+    }
+}
+
 // With physical padding the padded array takes the place of the array.
 void make_padding_real(Axis& a) {
     a.n += a.low + a.high;
@@ -82,6 +92,7 @@ void make_padding_real(Axis& a) {
 }  // namespace
 
 Conversion conversion_of(const Operation& r) {
+    if (is_order(r.reduce)) return Conversion::none;  // its kernels write any dtype
     const bool same_float = r.out == r.in && !is_integer(r.in);
     if (r.reduce != Reduce::sum)
         return r.prologue == Prologue::none || same_float || r.out == r.work ? Conversion::none : Conversion::rounded;
@@ -110,6 +121,7 @@ bool make_schedule(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
         size *= window_axis[dim] < 0 ? r.shape[dim] : r.axis[window_axis[dim]].o;
     }
     if (size == 0) return false;
+    job.results = size;
     int64_t elements = 1;
     for (int i = 0; i < r.ndim; ++i) elements *= r.shape[i];
     job.streaming = pays_to_stream(elements * size_of(job.in), size * size_of(job.out));
@@ -178,13 +190,17 @@ bool make_schedule(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
     }
 
     job.window_elements = weight;
-    if (job.argmax) job.work = wide_enough(job.work, weight);
-    if (job.reduce != Reduce::sum && is_integer(job.in) && job.prologue == Prologue::none) use_ordered_keys(job);
+    const bool order = is_order(job.reduce);
+    if (order) job.work = key_type(job.in);
+    if (job.argmax && !order) job.work = wide_enough(job.work, weight);
+    if (job.reduce != Reduce::sum && !order && is_integer(job.in) && job.prologue == Prologue::none)
+        use_ordered_keys(job);
     if (job.reduce == Reduce::sum && job.prologue == Prologue::none) job.work = narrow_enough(job.in, job.work, weight);
 
     // float16 and bfloat16 compare as ordered int16 keys; an argmax uses float32, whose lanes have room for its offset.
     const bool half = job.in == DType::f16 || job.in == DType::bf16;
-    if (half && job.out == job.in && job.reduce != Reduce::sum && job.prologue == Prologue::none && !job.argmax)
+    if (half && job.out == job.in && job.reduce != Reduce::sum && !order && job.prologue == Prologue::none &&
+        !job.argmax)
         job.work = DType::i16;
 
     const int64_t width = size_of(job.in);
@@ -198,11 +214,15 @@ bool make_schedule(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
 
 namespace {
 
-// The number of elements that all windows together cover, at least one per window.
+// The number of elements that all windows together cover, at least one per window. A median or a mode looks at each of
+// them once per window.
 int64_t work_of(const PoolSchedule& job, int64_t batch) {
+    const bool order = is_order(job.reduce);
     int64_t elements = batch * job.lanes;
     for (int q = 0; q < job.rank; ++q) {
-        elements *= max(job.axis[q].o, min(job.axis[q].n, job.axis[q].o * job.axis[q].k));
+        const Axis& a = job.axis[q];
+        const int64_t seen = a.o * min(a.k, a.n);
+        elements *= max(a.o, order ? seen : min(a.n, seen));
         if (elements > (int64_t{1} << 50)) break;
     }
     return elements;
@@ -211,7 +231,8 @@ int64_t work_of(const PoolSchedule& job, int64_t batch) {
 // A few large windows cannot keep all threads busy. One axis is then pooled first by all threads, and the others after
 // it, in the order of a tile's passes, so that the result is the same.
 bool has_two_steps(const PoolProblem& r) {
-    if (r.rank < 2 || r.argmax || r.omit || r.physical_padding || r.prologue != Prologue::none) return false;
+    if (r.rank < 2 || is_order(r.reduce) || r.argmax || r.omit || r.physical_padding || r.prologue != Prologue::none)
+        return false;
     int64_t elements = 1;
     for (int w = 0; w < r.rank; ++w) {  // clipped windows have different divisors, which need all axes
         const Axis& a = r.axis[w];

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/geometry.hpp"
+
 namespace cenote {
 
 __extension__ typedef __int128 Wide;
@@ -67,5 +69,9 @@ __attribute__((noinline)) inline double odd_quotient(Wide sum, const WholeDiviso
     const double found = std::ldexp(static_cast<double>(static_cast<uint64_t>(kept | inexact)), exponent + dropped);
     return negative ? -found : found;
 }
+
+// sum / by as result number i, rounded once, clipped if that is an integer; NaN, or 0 as an integer, where `by` is 0
+// (convert_rows.cpp).
+void write_exact(DType to, char* out, int64_t i, Wide sum, double by);
 
 }  // namespace cenote

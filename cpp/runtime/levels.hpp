@@ -22,6 +22,7 @@ using FindKernel = TaskFn (*)(const PoolSchedule&);
 
 struct WeightedRows;  // weighted.hpp
 TaskFn find_wide(const PoolSchedule& job);
+TaskFn find_window_sort(const PoolSchedule& job);
 
 struct PoolKernels {
     int64_t vector_bytes, norm_vector_bytes;
@@ -31,7 +32,7 @@ struct PoolKernels {
     FindKernel direct_max, direct_sum, direct_uint, direct_norm;
     FindKernel backward_gather, backward_scatter, backward_avg;
     const WeightedRows* weighted;
-    FindKernel wide = &find_wide;  // scalar code, shared by all levels
+    FindKernel wide = &find_wide, window_sort = &find_window_sort;  // scalar code, shared by all levels
 };
 
 // What the units of a level define (pool/units, conv/units).

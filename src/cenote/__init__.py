@@ -8,6 +8,7 @@ from .api.filtering import convolve, correlate
 from .api.fold import pool, reducer
 from .api.kernels import which_kernel
 from .api.norms import lp_pool, smooth_max_pool
+from .api.order import median_pool, mode_pool
 from .api.pooling import max_pool, min_pool, output_shape
 from .api.sums import avg_pool, sum_pool
 from .api.unpooling import max_unpool
@@ -38,7 +39,9 @@ __all__ = [
     "lp_pool",
     "max_pool",
     "max_unpool",
+    "median_pool",
     "min_pool",
+    "mode_pool",
     "num_threads",
     "output_shape",
     "pool",

@@ -186,6 +186,21 @@ def average_dtype(dtype: DType) -> DType:
     return row(dtype).average
 
 
+def median_dtype(dtype: DType) -> DType:
+    """A median of integers may lie halfway between two of them; complex numbers have no order."""
+    return average_dtype(select_dtype(dtype))
+
+
+def mode_dtype(dtype: DType) -> DType:
+    """A mode keeps the dtype. It counts equal elements, which floats are by chance only."""
+    if not is_exact(dtype):
+        raise BadType(
+            X, f" has dtype {dtype}: bool or an integer type is needed, because equal elements are counted; convert ", X,
+            " to integers, or use median_pool"
+        )  # fmt: skip
+    return native(dtype)
+
+
 def norm_dtype(dtype: DType) -> DType:
     """Of lp_pool and smooth_max_pool."""
     found = row(dtype).norm
@@ -223,6 +238,8 @@ RESULTS: dict[str, Callable[[DType], DType]] = {
     "sum_pool": sum_dtype,
     "lp_pool": norm_dtype,
     "smooth_max_pool": norm_dtype,
+    "median_pool": median_dtype,
+    "mode_pool": mode_dtype,
     "adaptive_max_pool": select_dtype,
     "adaptive_avg_pool": average_dtype,
     "global_max_pool": select_dtype,

@@ -42,6 +42,8 @@ WINDOWED: dict[str, Callable[..., Any]] = {
     "smooth min": lambda x, **w: cn.smooth_max_pool(x, beta=-2.0, pad_value=1.0, **w),
     "smooth, no pads": lambda x, **w: cn.smooth_max_pool(x, pad_value=None, **w),
     "smooth, far": lambda x, **w: cn.smooth_max_pool(x * 1e3, pad_value=-1e3, **w) * 1e-3,
+    "median": cn.median_pool,
+    "median, omit": lambda x, **w: cn.median_pool(x, nan="omit", **w),
     "pool add": lambda x, **w: cn.pool(x, init=0.5, reduce_fn=np.add, **w),
     "pool maximum": lambda x, **w: cn.pool(x, init=0.25, reduce_fn=np.maximum, **w),
     "pool minimum": lambda x, **w: cn.pool(x, init=0.25, reduce_fn=np.minimum, **w),
@@ -51,8 +53,8 @@ WINDOWED: dict[str, Callable[..., Any]] = {
         x, init=1.0, reduce_fn=cn.reducer(lambda a, b: a * b + b, lambda a, b: (b, a + 1)), **w
     ),
 }
-# These have a plain sum of chosen cells, or of all of them, as their derivative: exact on whole numbers.
-EXACT = ["max", "max, omit", "min", "sum", "sum, omit", "pool add", "pool maximum", "pool minimum"]
+# These have a plain sum of chosen cells, or of all of them, as their derivative: exact on whole numbers, and on halves.
+EXACT = ["max", "max, omit", "min", "sum", "sum, omit", "median", "median, omit", "pool add", "pool maximum", "pool minimum"]
 
 
 @some

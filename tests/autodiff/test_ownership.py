@@ -29,6 +29,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "lp_pool, far apart": lambda x: cn.lp_pool(x * 1e200, (2, 2), p=3),
     "smooth_max_pool": lambda x: cn.smooth_max_pool(x, (2, 2)),
     "smooth_max_pool, far apart": lambda x: cn.smooth_max_pool(x * 1e4, (2, 2)),
+    "median_pool": lambda x: cn.median_pool(x, (2, 3)),
     "adaptive_avg_pool": lambda x: cn.adaptive_avg_pool(x, (4, 5)),
     "adaptive_max_pool": lambda x: cn.adaptive_max_pool(x, (4, 5)),
     "global_avg_pool": lambda x: cn.global_avg_pool(x, axes=(-2, -1)),

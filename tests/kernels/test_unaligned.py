@@ -89,7 +89,7 @@ def check_function(f: Callable[..., Any], *given: Array, same: Callable[[Array, 
 @pytest.mark.usefixtures("level")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("options", WINDOWS, ids=str)
-@pytest.mark.parametrize("name", ["max_pool", "avg_pool", "sum_pool", "lp_pool", "smooth_max_pool"])
+@pytest.mark.parametrize("name", ["max_pool", "avg_pool", "sum_pool", "lp_pool", "smooth_max_pool", "median_pool"])
 def test_pooling(name: str, options: dict[str, Any], dtype: str) -> None:
     for shape, axes in PLACES:
         check_function(functools.partial(getattr(cn, name), axes=axes, **options), random(shape, dtype))

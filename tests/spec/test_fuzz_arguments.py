@@ -38,6 +38,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "avg_pool": {"x": X, "window": (2, 2)},
     "lp_pool": {"x": X, "window": (2, 2)},
     "smooth_max_pool": {"x": X, "window": (2, 2)},
+    "median_pool": {"x": X, "window": (2, 2)},
+    "mode_pool": {"x": X.astype(int), "window": (2, 2)},
     "pool": {"x": X, "window": (2, 2), "init": 0, "reduce_fn": np.multiply},
     "output_shape": {"shape": (2, 3, 4), "window": (2, 2)},
     "adaptive_max_pool": {"x": X, "output_size": (2, 2)},

@@ -21,6 +21,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "avg_pool": lambda **o: cn.avg_pool(X, (2, 2), dtype=np.int8, **o),
     "lp_pool": lambda **o: cn.lp_pool(X, (2, 2), **o),
     "smooth_max_pool": lambda **o: cn.smooth_max_pool(X, (2, 2), dtype=np.float64, **o),
+    "median_pool": lambda **o: cn.median_pool(X, (3, 2), stride=1, axes=(0, 1), dtype=np.float16, **o),
+    "mode_pool": lambda **o: cn.mode_pool(np.rint(X).astype(np.int16), (2, 2), **o),
     "adaptive_max_pool": lambda **o: cn.adaptive_max_pool(X, (3, 2), **o),
     "adaptive_avg_pool": lambda **o: cn.adaptive_avg_pool(X, (3, 2), **o),
     "global_max_pool": lambda **o: cn.global_max_pool(X, axes=(0, 1), **o),

@@ -21,6 +21,8 @@ assert_type(cn.avg_pool(tensor, (2, 2), count_include_pad=False), cn.Tensor)
 assert_type(cn.sum_pool([[1, 2], [3, 4]], (2, 2)), NDArray[Any])
 assert_type(cn.lp_pool(tensor, (2, 2), p=3.0), cn.Tensor)
 assert_type(cn.smooth_max_pool(image, (2, 2), beta=2.0, pad_value=None), NDArray[Any])
+assert_type(cn.median_pool(tensor, (3, 3), nan="omit"), cn.Tensor)
+assert_type(cn.mode_pool(image.astype(np.uint8), (2, 2)), NDArray[Any])
 assert_type(cn.adaptive_avg_pool(image, (2, None)), NDArray[Any])
 assert_type(cn.global_avg_pool(tensor, axes=-1), cn.Tensor)
 

@@ -15,8 +15,8 @@ from ..core import trace
 from ..dtypes import DType
 
 OPERATIONS = (
-    "max_pool", "min_pool", "sum_pool", "avg_pool", "lp_pool", "smooth_max_pool", "adaptive_max_pool",
-    "adaptive_avg_pool", "global_max_pool", "global_avg_pool", "conv", "conv_transpose",
+    "max_pool", "min_pool", "sum_pool", "avg_pool", "lp_pool", "smooth_max_pool", "median_pool", "mode_pool",
+    "adaptive_max_pool", "adaptive_avg_pool", "global_max_pool", "global_avg_pool", "conv", "conv_transpose",
 )  # fmt: skip
 WITHOUT_WINDOW = ("global_max_pool", "global_avg_pool")
 MOST = 2**40  # bytes that are reserved, and never touched

@@ -8,11 +8,12 @@ from typing import Any
 from .. import core
 from ..arguments.errors import Argument, BadValue, format_value
 from ..arguments.values import addressable, as_flag, choice, real_number
-from ..dtypes import average_dtype, has_nan, native, norm_dtype, select_dtype, sum_dtype
+from ..dtypes import average_dtype, has_nan, median_dtype, mode_dtype, native, norm_dtype, select_dtype, sum_dtype
 from ..geometry.window import parse_window
 from ..ops.base import Spec
 from ..ops.logsumexp import SmoothMaxPool
 from ..ops.norms import LpPool
+from ..ops.order import MedianPool, ModePool
 from ..ops.selection import Argmax, SelectPool
 from ..ops.sums import AvgPool, NanAvgPool, NanSumPool, SumPool
 from .call import OpOf, parse_dtype, result_dtype
@@ -33,6 +34,29 @@ def selection(largest: bool, *given: Any) -> OpOf:
         dtype = select_dtype(spec.dtype)
         geometry = window.on(spec.shape)
         return SelectPool(geometry, native(spec.dtype), dtype, largest, omit and has_nan(dtype), split, argmax=argmax)
+
+    return op
+
+
+def median(*given: Any) -> OpOf:
+    *arguments, nan, dtype = given
+    window = parse_window(*arguments)
+    omit = omits(nan)
+    wanted = parse_dtype(dtype)
+
+    def op(spec: Spec) -> MedianPool:
+        after = result_dtype(median_dtype(spec.dtype), wanted)
+        return MedianPool(window.on(spec.shape), native(spec.dtype), after, omit and has_nan(spec.dtype))
+
+    return op
+
+
+def mode(*given: Any) -> OpOf:
+    window = parse_window(*given)
+
+    def op(spec: Spec) -> ModePool:
+        dtype = mode_dtype(spec.dtype)
+        return ModePool(window.on(spec.shape), dtype, dtype)
 
     return op
 

@@ -9,6 +9,7 @@ from .buffers import empty, memory_order
 from .conv import FORMS, convolve
 from .conversion import convert
 from .indexing import gather, scatter_add, unpool
+from .order import median_plan, median_pool, median_with_offsets, mode_plan, mode_pool
 from .plans import Plan, run, run_into
 from .pooling import (
     SAME_AS_INFINITE_P,
@@ -43,7 +44,12 @@ __all__ = [
     "limit_threads",
     "lp_plan",
     "lp_pool",
+    "median_plan",
+    "median_pool",
+    "median_with_offsets",
     "memory_order",
+    "mode_plan",
+    "mode_pool",
     "offset_dtype",
     "power_spread",
     "power_sum",

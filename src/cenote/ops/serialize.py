@@ -21,7 +21,7 @@ from ..geometry.conv import ConvGeometry
 from .base import Op
 from .fold import Reducer
 
-FAMILIES = ("conv", "elementwise", "filtering", "fold", "gather", "logsumexp", "norms", "selection", "sums")
+FAMILIES = ("conv", "elementwise", "filtering", "fold", "gather", "logsumexp", "norms", "order", "selection", "sums")
 DATACLASSES = {"axis": Axis, "conv_geometry": ConvGeometry}
 MOST = 2**46  # elements on an axis: products of sizes stay within 64 bits
 
