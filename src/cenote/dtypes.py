@@ -195,8 +195,8 @@ def mode_dtype(dtype: DType) -> DType:
     """A mode keeps the dtype. It counts equal elements, which floats are by chance only."""
     if not is_exact(dtype):
         raise BadType(
-            X, f" has dtype {dtype}: bool or an integer type is needed, because equal elements are counted; convert ", X,
-            " to integers, or use median_pool"
+            X, f" has dtype {dtype}: bool or an integer type is needed, because equal elements are counted; ",
+            "convert ", X, " to integers, or use median_pool"
         )  # fmt: skip
     return native(dtype)
 

@@ -54,7 +54,9 @@ WINDOWED: dict[str, Callable[..., Any]] = {
     ),
 }
 # These have a plain sum of chosen cells, or of all of them, as their derivative: exact on whole numbers, and on halves.
-EXACT = ["max", "max, omit", "min", "sum", "sum, omit", "median", "median, omit", "pool add", "pool maximum", "pool minimum"]
+EXACT = [
+    "max", "max, omit", "min", "sum", "sum, omit", "median", "median, omit", "pool add", "pool maximum", "pool minimum",
+]  # fmt: skip
 
 
 @some

@@ -75,10 +75,10 @@ def awkward_pairs(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     rng = np.random.default_rng(3)
     if dtype.kind in "iu":
         ends = np.iinfo(dtype)
-        few = [ends.min, ends.min + 1, 0, 1, 2, 3, ends.max - 1, ends.max, ends.max // 2]
-        values = np.array([*few, *rng.integers(ends.min, ends.max, 30, dtype=dtype)], dtype)
+        ints = [ends.min, ends.min + 1, 0, 1, 2, 3, ends.max - 1, ends.max, ends.max // 2]
+        values = np.array([*ints, *rng.integers(ends.min, ends.max, 30, dtype=dtype)], dtype)
     else:
-        limits = ml_dtypes.finfo(dtype)
+        limits = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
         tiny, large = float(limits.smallest_subnormal), float(limits.max)
         few = [tiny, -tiny, 3 * tiny, float(limits.tiny), large, -large, large / 3, 0.0, 1.0, 1 / 3, np.inf, -np.inf]
         values = np.array([*few, *(rng.standard_normal(20) * 2.0 ** rng.integers(-8, 9, 20))]).astype(dtype)

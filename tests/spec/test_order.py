@@ -144,8 +144,8 @@ def test_padding_has_no_vote() -> None:
 
 def test_a_mode_keeps_its_dtype() -> None:
     for dtype in "?bBhHiIqQ":
-        for order in "<>":
-            x = np.array([1, 0, 1]).astype(np.dtype(dtype).newbyteorder(order))
+        for other in (np.dtype(dtype), np.dtype(dtype).newbyteorder()):
+            x = np.array([1, 0, 1]).astype(other)
             got = cn.mode_pool(x, (3,))
             assert got.dtype == np.dtype(dtype)
             assert got.tolist() == [1]

@@ -46,7 +46,7 @@ def median(
     comparable = elements.astype(accumulator(elements.dtype))
     positive = ~np.signbit(comparable) if is_float(x.dtype) else np.ones(comparable.shape, bool)
     order = np.lexsort((positive, comparable, ~alive), axis=-1)
-    spoiled = nan.any(axis=-1) & (not omit)
+    spoiled: Mask = np.asarray(nan.any(axis=-1)) & (not omit)
     empty = number == 0
 
     def at(rank: Array) -> Array:
