@@ -26,6 +26,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "sum_pool": lambda x: cn.sum_pool(x, (2, 3)),
     "lp_pool": lambda x: cn.lp_pool(x, (2, 2)),
     "smooth_max_pool": lambda x: cn.smooth_max_pool(x, (2, 2)),
+    "median_pool": lambda x: cn.median_pool(x, (3, 3), stride=1),
+    "mode_pool": lambda x: cn.mode_pool(np.asarray(x.data).astype(int), (2, 2)),
     "pool": lambda x: cn.pool(x, (2, 2), 0, np.add),
     "adaptive_max_pool": lambda x: cn.adaptive_max_pool(x, (4, 2), return_indices=True),
     "adaptive_avg_pool": lambda x: cn.adaptive_avg_pool(x, (4, 4)),
