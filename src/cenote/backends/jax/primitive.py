@@ -112,11 +112,12 @@ def jvp(primals: Sequence[Value], tangents: Sequence[Any], *, op: Op) -> tuple[l
         return fold_jvp(bind, op, primals, tangents)
     wanted = [type(t) is not ad.Zero for t in tangents]
     outputs, derivatives = linearize(op, wanted, *primals)
-    if not is_differentiable(outputs[0].dtype):
+    used = [(by, t) for by, t, want in zip(derivatives, tangents, wanted, strict=True) if want and by is not None]
+    if used and not is_differentiable(outputs[0].dtype):
         raise TypeError(
             f"a result of dtype {outputs[0].dtype} has no derivative: give a float dtype, or jax.lax.stop_gradient(x)"
         )
-    parts = [by(t) for by, t, want in zip(derivatives, tangents, wanted, strict=True) if want and by is not None]
+    parts = [by(t) for by, t in used]
     total = parts[0] if parts else zero_of(outputs[0])
     for part in parts[1:]:
         total = total + part
