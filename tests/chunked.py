@@ -8,6 +8,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+from hypothesis import strategies as st
 
 from cases import same_bits
 from other_backends import outcome
@@ -60,3 +61,34 @@ def check_chunked(f: Function, seed: int, *arrays: Any, same: Callable[[Any, Any
         got = np.asarray(got)
         assert got.shape == real.shape
         assert same(one_nan(got), one_nan(real)), array.chunks
+
+
+def close(got: Any, real: Any) -> bool:
+    rough = 1e-4 if got.dtype in (np.float32, np.complex64) else 1e-9
+    return got.dtype == real.dtype and np.allclose(
+        got, real, rtol=rough, atol=rough * max(1.0, abs(real).max(initial=0))
+    )
+
+
+@st.composite
+def convolutions(draw: st.DrawFn) -> tuple[Any, Any, Any, dict[str, Any], bool]:
+    rank, first, transposed = draw(st.integers(1, 3)), draw(st.booleans()), draw(st.booleans())
+    groups = draw(st.sampled_from([1, 2]))
+    inner, outer = draw(st.integers(1, 3)), groups * draw(st.integers(1, 2))
+    kernel = tuple(draw(st.integers(1, 3)) for _ in range(rank))
+    spatial = tuple(draw(st.integers(3, 9)) for _ in range(rank))
+    batch = tuple(draw(st.integers(0, 3)) for _ in range(draw(st.integers(0, 2))))
+    channels = outer if transposed else groups * inner
+    shape = (*batch, channels, *spatial) if first else (*batch, *spatial, channels)
+    w = (outer, inner, *kernel) if first else (*kernel, inner, outer)
+    rng, dtype = np.random.default_rng(draw(st.integers(0, 2**32))), draw(st.sampled_from(["f", "d", "D", "i"]))
+    sizes = shape, w, (groups * inner if transposed else outer,)
+    arrays = tuple((rng.standard_normal(size) * 9).astype(dtype) for size in sizes)
+    how: dict[str, Any] = {
+        "stride": draw(st.integers(1, 3)),
+        "padding": draw(st.sampled_from(["same", "valid", 1])),
+        "dilation": draw(st.integers(1, 2)),
+        "groups": groups,
+        "layout": "channels_first" if first else "channels_last",
+    }
+    return *arrays, how, transposed  # type: ignore[return-value]

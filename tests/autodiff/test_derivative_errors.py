@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dask.array as da
 import numpy as np
 import pytest
 
@@ -136,6 +137,12 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (
         lambda: np.pad(T(), 1, mode="edge"),
         "ValueError: np.pad: mode='edge': Tensors are padded in mode 'constant' only",
+    ),
+    (
+        lambda: cn.vjp(lambda x: np.argmax(x), da.ones(4)),
+        "TypeError: inside of vjp, jvp, linearize and grad a dask array takes part in functions of cenote, arithmetic, "
+        "elementwise functions, sums, matrix products, reshape and transpose only: do the rest outside, or with NumPy "
+        "arrays",
     ),
     (lambda: T() @ T(1.0), "ValueError: matmul: scalars cannot be multiplied as matrices, use *"),
     (

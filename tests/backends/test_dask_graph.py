@@ -66,7 +66,8 @@ def test_tasks_do_not_carry_long_lists() -> None:
 
 @pytest.mark.slow
 def test_arrays_that_are_expressions() -> None:
-    """The other tests of dask arrays under ``array.query-planning``, which is chosen once for a process."""
+    """The tests of dask arrays under ``array.query-planning``, which is chosen once for a process, but for those that
+    need functions of dask's own which expressions do not have yet."""
     environment = os.environ | {"DASK_ARRAY__QUERY_PLANNING": "True", "CENOTE_TEST_SHARE": "8"}
     code = "import dask.array as da, sys, pytest; assert da.array_expr_enabled(); sys.exit(pytest.main(sys.argv[1:]))"
     command = [

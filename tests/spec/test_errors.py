@@ -24,8 +24,9 @@ from messages import check_message, check_names, failure_of, read_table
 PACKAGE = Path(cn.__file__).parent
 # The command and the demonstration talk to a terminal; errors.py only passes on what was raised elsewhere; base.py has
 # what backends get wrong, not callers. Derivatives: test_derivative_errors.py. Convolution: test_conv_errors.py.
-# dask: test_dask.py.
+# dask: test_dask.py, test_dask_derivatives.py.
 NOT_SEARCHED = {
+    "fold_derivatives",
     "blocks",
     "dask",
     "serialize",

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.dispatch import is_foreign
 from .elementwise import broadcast_to_dtype, form_of, unbroadcast
 from .functions import implements, normal_axes, reshape, swapaxes, transpose
 from .graph import LinearFunction, Primitive, Value
-from .recording import bind
-from .tensor import FUNCTIONS, UFUNCS, Tensor, add_method, data_of
+from .recording import as_value, bind
+from .tensor import FUNCTIONS, UFUNCS, add_method, data_of, numpy_of
 
 # ------------------------------------------------------------------------------------------------- matmul
 
@@ -60,7 +61,7 @@ def matmul(a: Value, b: Value) -> Any:
 
 def operands(*many: Value) -> tuple[Value, ...]:
     """Lists and numbers as arrays."""
-    return tuple(x if isinstance(x, Tensor) else np.asarray(x) for x in many)
+    return tuple(as_value(x) for x in many)
 
 
 UFUNCS[np.matmul] = matmul
@@ -123,7 +124,7 @@ def linearize_einsum(
 
 def einsum_by(i: int, operands: Sequence[Value], inputs: tuple[str, ...], output: str, whole: Any) -> LinearFunction:
     """The derivative by operand i: the same sum with the tangent in its place, or with the output in its place."""
-    held = np.asarray(data_of(operands[i]))
+    held = numpy_of(operands[i])
     others = [operand for j, operand in enumerate(operands) if j != i]
     letters = [inputs[j] for j in range(len(inputs)) if j != i]
     # A letter that only operand i has was summed over: its cotangent is the same all along it.
@@ -169,15 +170,23 @@ def looks(*functions: Any) -> None:
 
 def plain(function: Any) -> Any:
     def call(*args: Any, **options: Any) -> Any:
-        return function(*(bare(arg) for arg in args), **{k: bare(v) for k, v in options.items()})
+        return function(*(bare(arg, function) for arg in args), **{k: bare(v, function) for k, v in options.items()})
 
     return call
 
 
-def bare(arg: Any) -> Any:
+def bare(arg: Any, function: Any) -> Any:
     if isinstance(arg, (list, tuple)):
-        return type(arg)(bare(a) for a in arg)
-    return data_of(arg)
+        return type(arg)(bare(a, function) for a in arg)
+    held = data_of(arg)
+    if not is_foreign(held):
+        return held
+    if function not in OF_FORMS:
+        return numpy_of(held)
+    return np.broadcast_to(np.zeros((), held.dtype), held.shape)
+
+
+OF_FORMS = {np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj, np.result_type}  # they look at no numbers
 
 
 looks(

@@ -10,7 +10,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..backends.dispatch import bind, is_foreign
 from ..ops.base import LinearOperator
+from ..ops.elementwise import Add
 
 Value = Any  # an array, a number, or a Tensor of a lower level
 
@@ -68,6 +70,11 @@ class Node:
         self.owner: Callable[[], Any] | None = None if owner is None else weakref.ref(owner)
 
 
+def added(a: Value, b: Value) -> Value:
+    """The sum of two arrays of one shape and dtype."""
+    return bind(Add(a.shape, a.dtype), a, b)[0] if is_foreign(a) and is_foreign(b) else a + b
+
+
 def backward_pass(seeds: Sequence[tuple[Node, Value]]) -> dict[Node, Value]:
     """Cotangents of all nodes that the seeded ones depend on."""
     cotangents: dict[Node, Value] = {}
@@ -76,7 +83,7 @@ def backward_pass(seeds: Sequence[tuple[Node, Value]]) -> dict[Node, Value]:
     while True:
         for node, g in pending:
             if node in cotangents:
-                cotangents[node] = cotangents[node] + g
+                cotangents[node] = added(cotangents[node], g)
             else:
                 cotangents[node] = g
                 heapq.heappush(heap, (-node.number, node))
@@ -109,7 +116,7 @@ def forward_pass(seeds: dict[Node, Value], outputs: Sequence[Node]) -> dict[Node
         if parts:
             total = parts[0]
             for part in parts[1:]:
-                total = total + part
+                total = added(total, part)
             tangents[node] = total
     return tangents
 

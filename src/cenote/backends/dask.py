@@ -47,6 +47,12 @@ class DaskBackend:
     def spec(self, x: Any) -> Spec:
         return Spec(tuple(map(int, x.shape)), x.dtype)
 
+    def lift(self, x: Any, like: Any) -> Any:
+        """A NumPy array as a dask array with the chunks of another one of its shape."""
+        import dask.array as da
+
+        return da.from_array(x, chunks=like.chunks)
+
     def bind(self, op: Op, *operands: Any) -> tuple[Any, ...]:
         import dask.array as da
 

@@ -99,6 +99,12 @@ def dispatch(*arrays: Any) -> Backend:
     return chosen
 
 
+def is_foreign(x: object) -> bool:
+    """Whether this is an array of another library, neither NumPy's nor a Tensor."""
+    kind = type(x)
+    return kind is not np.ndarray and (OF_TYPE.get(kind) or backend_of_type(kind)).name not in ("numpy", "tensor")
+
+
 def operand(x: Any, name: str = "x") -> Any:
     """What a user passed, as an array of the library that it is of."""
     return dispatch(x).operand(x, name)
