@@ -17,7 +17,7 @@ from cenote.autodiff.tensor import make
 
 MODULES = [
     "autodiff.graph", "autodiff.tensor", "autodiff.elementwise", "autodiff.functions", "autodiff.contraction",
-    "autodiff.reductions", "autodiff.transforms", "autodiff.checking", "autodiff.opaque",
+    "autodiff.reductions", "autodiff.trace", "autodiff.transforms", "autodiff.checking", "autodiff.opaque",
 ]  # fmt: skip
 
 X = np.arange(4.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import cmath
 import contextlib
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,50 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments.arrays import Array, as_array
 from ..arguments.errors import BadType, BadValue, X, describe_type, format_value, hints, public
 from ..arguments.values import Padding
-from ..autodiff.elementwise import DIFFERENTIABLE, multiplied
-from ..autodiff.graph import LinearFunction, Primitive
-from ..autodiff.linear import Gather, Mask, ScatterAdd
-from ..autodiff.opaque import opaque
-from ..autodiff.recording import apply, bind
-from ..autodiff.tensor import Tensor, data_of
+from ..autodiff.tensor import Tensor
 from ..backends.dispatch import dispatch
-from ..dtypes import DType, has_nan, is_bool, is_differentiable, native
-from ..geometry.axes import Geometry
+from ..dtypes import DType, has_nan, native
 from ..geometry.window import parse_window
-from ..ops.base import Op
-from ..ops.fold import Binary, Fold, Reducer
-from ..ops.selection import SelectPool
-from ..ops.sums import SumPool
+from ..ops.fold import Fold, Reducer
 from .call import finish
+from .fold_derivatives import fold_tensor
 from .types import pooling
 
 REDUCING = ("builtins", "numpy", "statistics", "math", "jax.numpy")  # modules with functions that reduce one array
-
-
-def lent(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """``fn`` on copies of its arguments: a function may write into them, and then into arrays of others. A ufunc
-    does not."""
-    if isinstance(fn, np.ufunc):
-        return fn
-    return lambda a, b: fn(own(a), own(b))
-
-
-def own(x: Any) -> Any:
-    return x.copy() if isinstance(x, np.ndarray) else x
-
-
-def primitive_of(reducer: Reducer) -> Primitive:
-    """The function as something that can be recorded."""
-
-    def linearize(wanted: Sequence[bool], a: Any, b: Any) -> tuple[Any, Sequence[LinearFunction]]:
-        out = bind(primitive_of(reducer), a, b)
-        return out, [
-            multiplied(a, out, lambda: partials(a, b)[0]),
-            multiplied(b, out, lambda: partials(a, b)[1]),
-        ]
-
-    partials = lent(reducer.partials)
-    return Primitive("reducer", lent(reducer.fn), linearize)
 
 
 @public
@@ -201,27 +166,6 @@ def check_reducer(fn: object) -> None:
             raise BadType(f"reduce_fn={name} reduces one array: a function of two arrays is needed")
 
 
-def fold_tensor(x: Tensor, fold: Fold) -> Any:
-    """The same on a Tensor, recorded if the function has a derivative."""
-    geometry, fn = fold.geometry, fold.fn
-    if not is_differentiable(fold.dtype):
-        return apply(fold, x)[0]
-    if fold.kernel is not None:
-        with np.errstate(all="ignore"):
-            return fn(fold.init, apply(kernel_op(fold), x)[0])
-    if isinstance(fn, Reducer):
-        return fold_recorded(x, geometry, fold.init, partial(bind, primitive_of(fn)))
-    if isinstance(fn, np.ufunc) and fn in DIFFERENTIABLE:
-        return fold_recorded(x, geometry, fold.init, fn)
-    return opaque(x, fold.evaluate(data_of(x))[0], getattr(fn, "__name__", "reduce_fn"))
-
-
-def kernel_op(fold: Fold) -> Op:
-    if fold.fn is np.add and not is_bool(fold.dtype):
-        return SumPool(fold.geometry, native(fold.dtype), native(fold.dtype))
-    return SelectPool(fold.geometry, native(fold.dtype), native(fold.dtype), fold.fn is not np.minimum)
-
-
 def initial(init: object, of_x: DType) -> Array:
     """``init`` as a 0-d array: a Python number in the dtype of ``x``, anything else in its own."""
     dtype = native(of_x)
@@ -247,15 +191,3 @@ def initial(init: object, of_x: DType) -> Array:
     if start.ndim:
         raise BadValue(f"init has shape {start.shape}: one number is needed")
     return start
-
-
-def fold_recorded(x: Tensor, geometry: Geometry, start: np.generic, fn: Binary) -> Any:
-    """The same on a Tensor: what is not reached by a tap is kept, what is reached is put in its place."""
-    shape = geometry.out_shape
-    out: Any = np.full(shape, start)
-    for to, of in geometry.taps():
-        outside = np.ones(shape, bool)
-        outside[to] = False
-        new = fn(Gather(shape, to)(out), Gather(geometry.shape, of)(x))
-        out = np.add(ScatterAdd(shape, to)(new), Mask(outside)(out)) if outside.any() else new
-    return out if isinstance(out, Tensor) else Tensor(out, constant=True)

@@ -13,7 +13,7 @@ from ..autodiff.elementwise import DIFFERENTIABLE, multiplied
 from ..autodiff.graph import LinearFunction, Primitive
 from ..autodiff.linear import Gather, Mask, ScatterAdd
 from ..autodiff.opaque import opaque
-from ..autodiff.recording import apply, bind, linear
+from ..autodiff.recording import apply, bind
 from ..autodiff.tensor import Tensor, data_of
 from ..autodiff.transforms import jvp, vjp
 from ..backends import dispatch
@@ -80,8 +80,8 @@ def fold_recorded(x: Tensor, geometry: Geometry, start: np.generic, fn: Binary) 
     for to, of in geometry.taps():
         outside = np.ones(shape, bool)
         outside[to] = False
-        new = fn(linear(out, Gather(shape, to)), linear(x, Gather(geometry.shape, of)))
-        out = np.add(linear(new, ScatterAdd(shape, to)), linear(out, Mask(outside))) if outside.any() else new
+        new = fn(Gather(shape, to)(out), Gather(geometry.shape, of)(x))
+        out = np.add(ScatterAdd(shape, to)(new), Mask(outside)(out)) if outside.any() else new
     return out if isinstance(out, Tensor) else Tensor(out, constant=True)
 
 

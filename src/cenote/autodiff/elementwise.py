@@ -13,7 +13,7 @@ import numpy as np
 
 from .graph import LinearFunction, Primitive, Value
 from .linear import Broadcast, Cast, Mask, SumTo
-from .recording import bind
+from .recording import as_value, bind
 from .tensor import UFUNCS, data_of, make
 
 Partial = Callable[..., Value]
@@ -101,7 +101,7 @@ def choosing(ufunc: Any, takes_first: Callable[[Any, Any], Any]) -> None:
     def linearize(wanted: Sequence[bool], a: Value, b: Value) -> tuple[Value, Sequence[LinearFunction | None]]:
         out = ufunc(a, b)
         first = takes_first(data_of(a), data_of(b))
-        return out, [masked(a, out, first), masked(b, out, ~np.asarray(first))]
+        return out, [masked(a, out, first), masked(b, out, np.logical_not(first))]
 
     register(ufunc, Primitive(ufunc.__name__, ufunc, linearize, keeps=False))
 
@@ -116,7 +116,7 @@ def register(ufunc: Any, primitive: Primitive) -> None:
 
 def flat(ufunc: Any) -> None:
     """Register a ufunc that is constant almost everywhere: its result is a constant Tensor."""
-    UFUNCS[ufunc] = lambda *args: make(np.asarray(ufunc(*(data_of(arg) for arg in args))), 0, None)
+    UFUNCS[ufunc] = lambda *args: make(as_value(ufunc(*(data_of(arg) for arg in args))), 0, None)
 
 
 def plain(ufunc: Any) -> None:
@@ -139,7 +139,7 @@ def powered(a: Value, b: Value, out: Value) -> Value:
 
 def logged(a: Value, b: Value, out: Value) -> Value:
     """∂(aᵇ)/∂b, which is 0 for a = 0."""
-    return np.multiply(out, np.log(np.where(np.equal(a, 0), np.ones((), np.asarray(data_of(a)).dtype), a)))
+    return np.multiply(out, np.log(np.where(np.equal(a, 0), np.ones((), form_of(a).dtype), a)))
 
 
 smooth(np.add, None, None)
@@ -212,10 +212,10 @@ def share(a: Value, out: Value, exp: Any) -> Value:
 
 
 # The first of equal arguments is followed, and the first NaN.
-choosing(np.maximum, lambda a, b: ~(np.asarray(b) > a) & ~(np.isnan(b) & ~np.isnan(a)))
-choosing(np.minimum, lambda a, b: ~(np.asarray(b) < a) & ~(np.isnan(b) & ~np.isnan(a)))
-choosing(np.fmax, lambda a, b: ~(np.asarray(b) > a) & ~np.isnan(a) | np.isnan(b))
-choosing(np.fmin, lambda a, b: ~(np.asarray(b) < a) & ~np.isnan(a) | np.isnan(b))
+choosing(np.maximum, lambda a, b: ~np.greater(b, a) & ~(np.isnan(b) & ~np.isnan(a)))
+choosing(np.minimum, lambda a, b: ~np.less(b, a) & ~(np.isnan(b) & ~np.isnan(a)))
+choosing(np.fmax, lambda a, b: ~np.greater(b, a) & ~np.isnan(a) | np.isnan(b))
+choosing(np.fmin, lambda a, b: ~np.less(b, a) & ~np.isnan(a) | np.isnan(b))
 
 FLAT: list[Any] = [np.sign, np.floor, np.ceil, np.rint, np.trunc, np.floor_divide, np.heaviside]
 PLAIN: list[Any] = [

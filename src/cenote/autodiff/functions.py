@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..arguments.errors import format_value
+from ..backends.dispatch import is_foreign
 from ..dtypes import is_exact, is_known
 from .elementwise import Form, broadcast_to_dtype, form_of, masked, unbroadcast
 from .graph import LinearFunction, Primitive, Value
 from .linear import Broadcast, Cast, Gather, Permute, Reshape, ScatterAdd
 from .recording import bind
-from .tensor import FUNCTIONS, Tensor, add_method, data_of
+from .tensor import FUNCTIONS, Tensor, add_method, data_of, numpy_of
 
 Axes = int | Sequence[int] | None
 MISSING = object()
@@ -127,9 +128,9 @@ def getitem(x: Value, key: Any) -> Any:
 @implements(np.take, method="take")
 def take(x: Value, indices: Any, axis: int | None = None) -> Any:
     if axis is None:
-        return getitem(ravel(x), np.asarray(data_of(indices)))
+        return getitem(ravel(x), numpy_of(indices))
     (axis,) = normal_axes(axis, data_of(x).ndim)
-    return getitem(x, (*(slice(None),) * axis, np.asarray(data_of(indices))))
+    return getitem(x, (*(slice(None),) * axis, numpy_of(indices)))
 
 
 @implements(np.flip)
@@ -238,7 +239,8 @@ def linearize_where(
     wanted: Sequence[bool], condition: Value, a: Value, b: Value
 ) -> tuple[Value, Sequence[LinearFunction | None]]:
     out = where(condition, a, b)
-    mask = np.array(data_of(condition), bool)
+    held = data_of(condition)
+    mask = held.astype(bool) if is_foreign(held) else np.array(held, bool)
     return out, [None, masked(a, out, mask), masked(b, out, ~mask)]
 
 

@@ -13,10 +13,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..arguments.arrays import Array
+from ..backends.dispatch import bind, is_foreign
 from ..dtypes import DType, is_complex
 from ..ops.base import LinearOperator
+from ..ops.elementwise import Cast as ElementCast
 from .graph import Node, Value, active_levels
-from .tensor import Tensor, current, make
+from .tensor import Tensor, current, make, refusal
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -28,18 +30,24 @@ class LinearMap(LinearOperator):
         """The result, of the dtype of ``x``."""
         raise NotImplementedError
 
+    def evaluate_foreign(self, x: Any) -> Any:
+        """The same of an array of another library, where that is possible."""
+        raise TypeError(refusal(x))
+
     @property
     def T(self) -> LinearMap:  # noqa: N802
         raise NotImplementedError
 
     def __call__(self, t: Value) -> Any:
         if not isinstance(t, Tensor):
-            return self.evaluate(t if type(t) is np.ndarray else np.asarray(t))
+            if type(t) is np.ndarray:
+                return self.evaluate(t)
+            return self.evaluate_foreign(t) if is_foreign(t) else self.evaluate(np.asarray(t))
         if t._level and t._level not in active_levels:
             return self(current(t))
         out = self(t._value)
         if t._node is None:
-            return make(np.asarray(out), 0, None)
+            return make(out if is_foreign(out) else np.asarray(out), 0, None)
         if t._level == 0:
             t.grad = None  # it takes part in something new
         return make(out, t._level, Node(((t._node, self),)))
@@ -56,6 +64,8 @@ class Mask(LinearMap):
 
     def evaluate(self, x: Array) -> Array:
         return np.where(self.mask, x, np.zeros((), x.dtype))
+
+    evaluate_foreign = evaluate
 
     @property
     def T(self) -> Mask:  # noqa: N802
@@ -75,6 +85,9 @@ class Cast(LinearMap):
         with np.errstate(over="ignore"):
             return x.astype(self.after)
 
+    def evaluate_foreign(self, x: Any) -> Any:
+        return bind(ElementCast(x.shape, x.dtype, self.after), x)[0]
+
     @property
     def T(self) -> Cast:  # noqa: N802
         return Cast(self.after, self.before)
@@ -88,6 +101,8 @@ class Reshape(LinearMap):
     def evaluate(self, x: Array) -> Array:
         return x.reshape(self.after)
 
+    evaluate_foreign = evaluate
+
     @property
     def T(self) -> Reshape:  # noqa: N802
         return Reshape(self.after, self.before)
@@ -99,6 +114,8 @@ class Permute(LinearMap):
 
     def evaluate(self, x: Array) -> Array:
         return x.transpose(self.order)
+
+    evaluate_foreign = evaluate
 
     @property
     def T(self) -> Permute:  # noqa: N802
@@ -120,6 +137,9 @@ class Broadcast(LinearMap):
         out[...] = x
         return out
 
+    def evaluate_foreign(self, x: Any) -> Any:
+        return np.broadcast_to(x, self.after)
+
     @property
     def T(self) -> SumTo:  # noqa: N802
         return SumTo(self.after, self.before)
@@ -135,9 +155,16 @@ class SumTo(LinearMap):
     def evaluate(self, x: Array) -> Array:
         if not self.after:
             return np.asarray(np.add.reduce(x, None))
+        return np.add.reduce(x, axis=self.axes, keepdims=True).reshape(self.after)
+
+    def evaluate_foreign(self, x: Any) -> Any:
+        return x.sum(axis=self.axes, keepdims=True).reshape(self.after) if self.after else x.sum()
+
+    @property
+    def axes(self) -> tuple[int, ...]:
         extra = len(self.before) - len(self.after)
-        kept = tuple(i + extra for i, n in enumerate(self.after) if n == 1 and self.before[i + extra] != 1)
-        return np.add.reduce(x, axis=(*range(extra), *kept), keepdims=True).reshape(self.after)
+        kept = (i + extra for i, n in enumerate(self.after) if n == 1 and self.before[i + extra] != 1)
+        return (*range(extra), *kept)
 
     @property
     def T(self) -> Broadcast:  # noqa: N802

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..backends import dispatch
+from ..backends.dispatch import is_foreign
 from ..ops.base import LinearOperator, Op
 from .graph import Node, Primitive, Value, active_levels
 from .owning import borrowed
@@ -22,7 +23,7 @@ def bind(primitive: Primitive, *args: Value, **parameters: Any) -> Any:
     args, level = at_level(args)
     if level < 0:
         out = primitive.evaluate(*(data_of(arg) for arg in args), **parameters)
-        return make(np.asarray(out), 0, None) if any(isinstance(arg, Tensor) for arg in args) else out
+        return make(as_value(out), 0, None) if any(isinstance(arg, Tensor) for arg in args) else out
     values, wanted = values_below(args, level)
     if primitive.keeps and level in borrowed:
         values = list(map(borrowed[level].own, values))
@@ -62,7 +63,7 @@ def record(out: Value, level: int, parents: tuple[tuple[Node, LinearOperator], .
 
 def as_value(out: Value) -> Value:
     """What a NumPy function gave as an array: it may be a number."""
-    return out if type(out) is np.ndarray or isinstance(out, Tensor) else np.asarray(out)
+    return out if type(out) is np.ndarray or isinstance(out, Tensor) or is_foreign(out) else np.asarray(out)
 
 
 def at_level(args: tuple[Value, ...]) -> tuple[tuple[Value, ...], int]:

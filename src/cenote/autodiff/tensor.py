@@ -23,6 +23,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..arguments.arrays import Array, as_array
 from ..arguments.errors import BadType, BadValue, format_value, hints
+from ..backends.dispatch import is_foreign
 from ..dtypes import DType, is_complex, is_differentiable, is_exact
 from .graph import Node, Value, active_levels, backward_pass
 from .owning import copied, is_shared
@@ -320,6 +321,23 @@ def current(value: Value) -> Value:
         if not isinstance(value, Tensor):
             return make(value, 0, None)
     return value
+
+
+def refusal(x: object) -> str:
+    library = type(x).__module__.partition(".")[0]
+    return (
+        f"inside of vjp, jvp, linearize and grad a {library} array takes part in functions of cenote, arithmetic, "
+        "elementwise functions, sums, matrix products, reshape and transpose only: do the rest outside, or with NumPy "
+        "arrays"
+    )
+
+
+def numpy_of(x: Value) -> Array:
+    """The data of an argument as a NumPy array, for a rule that knows no others."""
+    held = data_of(x)
+    if is_foreign(held):
+        raise TypeError(refusal(held))
+    return np.asarray(held)
 
 
 def is_recorded(value: Value) -> bool:

@@ -56,6 +56,19 @@ class Multiply(ElementOp):
         return Applied(bind, self, operands[0])
 
 
+class Add(ElementOp):
+    """a + b, of one shape and dtype."""
+
+    name = "add"
+    dtype: DType
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        return (Spec(self.shape, self.dtype),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        return (np.asarray(operands[0] + operands[1]),)
+
+
 class Scale(ElementOp):
     """t times a number."""
 
@@ -127,6 +140,28 @@ class IsNan(ElementOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         return (np.isnan(operands[0]),)
+
+    def linearize(
+        self, bind: Bind, wanted: object, *operands: Value
+    ) -> tuple[tuple[Value, ...], tuple[LinearOperator | None, ...]]:
+        return bind(self, *operands), (None,)
+
+
+class ZerosLike(ElementOp):
+    """Zeros in the shape of an array, of which nothing is needed."""
+
+    name = "zeros_like"
+    dtype: DType
+
+    def infer(self, *operands: Spec) -> tuple[Spec, ...]:
+        return (Spec(self.shape, self.dtype),)
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        return (np.zeros(self.shape, self.dtype),)
+
+    def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
+        part, _ = super().block(ranges, *operands)
+        return part, tuple((slice(0, 0),) * len(spec.shape) for spec in operands)
 
     def linearize(
         self, bind: Bind, wanted: object, *operands: Value
