@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import cenote as cn
 from cases import COMPLEX, REALS, Case, cases, examples
-from cenote.backends.blocks import output_chunks
+from cenote.backends.dask.blocks import output_chunks
 from chunked import check_chunked, chunked, close, computed, convolutions
 from vocabulary import POOLS, WITH_INDICES
 

@@ -17,7 +17,7 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph, Layer, MaterializedLayer
 
 from .blocks import Blocks, Chunks, Work
-from .dask_tasks import Key, task_of
+from .tasks import Key, task_of
 
 
 class OpLayer(Layer):  # type: ignore[misc]

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .. import core
-from ..arguments.arrays import Array
-from ..arguments.errors import BadValue
-from ..ops.base import Op, Spec
-from ..ops.record import Record
+from ... import core
+from ...arguments.arrays import Array
+from ...arguments.errors import BadValue
+from ...ops.base import Op, Spec
+from ...ops.record import Record
 
 Chunks: TypeAlias = tuple[tuple[int, ...], ...]
 Index: TypeAlias = tuple[int, ...]

@@ -1,6 +1,8 @@
 """dask arrays: an Op on them is a layer of a graph, with one task for each block of the output.
 
-A task gets the blocks of the operands that its part of the output sees, and no others. Nothing is computed here.
+A task gets the blocks of the operands that its part of the output sees, and no others. Nothing is computed here, and
+dask is imported when one of its arrays comes in. ``blocks.py`` says how an output is cut and what each block needs,
+``tasks.py``, ``graph.py`` and ``expression.py`` put that into dask's words.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments.arrays import as_array, check_dtype
-from ..arguments.errors import BadType, BadValue, describe_type
-from ..ops.base import Op, Spec
+from ...arguments.arrays import as_array, check_dtype
+from ...arguments.errors import BadType, BadValue, describe_type
+from ...ops.base import Op, Spec
+from ..dispatch import register
 from .blocks import Chunks, Work, output_chunks
-from .dispatch import register
 
 WHOLE = 64 << 20  # bytes: a NumPy array up to this size is one block
 
@@ -81,10 +83,10 @@ def new_array(work: Work, arrays: list[Any], chunks: Chunks, meta: Any) -> Any:
     import dask.array as da
 
     if da.array_expr_enabled():
-        from .dask_expression import of_expression
+        from .expression import of_expression
 
         return of_expression(work, arrays, chunks, meta)
-    from .dask_graph import of_graph
+    from .graph import of_graph
 
     return of_graph(work, arrays, chunks, meta)
 

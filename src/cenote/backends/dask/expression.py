@@ -12,7 +12,7 @@ from dask._task_spec import Task
 from dask.array._array_expr._expr import ArrayExpr
 
 from .blocks import Blocks, Chunks, Work
-from .dask_tasks import task_of
+from .tasks import task_of
 
 
 class OpExpr(ArrayExpr):  # type: ignore[misc]
