@@ -30,6 +30,7 @@ __all__ = [
     "convolve",
     "correlate",
     "dialects",
+    "explain",
     "get_num_threads",
     "global_avg_pool",
     "global_max_pool",
@@ -58,6 +59,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from . import dialects
+    from .explanation.explanation import explain
 
     __version__: str
 else:  # type checkers would take any name for an attribute
@@ -67,6 +69,11 @@ else:  # type checkers would take any name for an attribute
             from importlib import import_module
 
             return import_module(".dialects", __name__)
+        if name == "explain":
+            from .explanation.explanation import explain
+
+            globals()[name] = explain
+            return explain
         if name == "__version__":
             from importlib import metadata  # slow to import
 

@@ -60,5 +60,14 @@ def test_the_import_leaves_out_what_is_seldom_needed() -> None:
     code = "import sys, numpy; before = set(sys.modules); import cenote; print(*set(sys.modules) - before)"
     loaded = run_code(code).split()
     assert "cenote.runtime" in loaded
-    late = ("cenote.cli", "cenote.demo", "cenote.dialects", "PIL", "argparse", "importlib.metadata", "email")
+    late = (
+        "cenote.cli",
+        "cenote.demo",
+        "cenote.dialects",
+        "cenote.explanation",
+        "PIL",
+        "argparse",
+        "importlib.metadata",
+        "email",
+    )
     assert not [name for name in loaded if name.startswith(late)]

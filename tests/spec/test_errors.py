@@ -40,6 +40,7 @@ NOT_SEARCHED = {
     "demo",
     "dialects",
     "errors",
+    "explanation",  # tests/explain/
     "record",
 }
 

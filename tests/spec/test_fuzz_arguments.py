@@ -149,7 +149,7 @@ def test_all_functions_are_here() -> None:
     # Derivatives take functions.
     elsewhere = {f"cenote.autodiff.{name}" for name in ("checking", "tensor", "transforms")}
     functions = {name for name in set(cn.__all__) - {"dialects"} if getattr(cn, name).__module__ not in elsewhere}
-    assert set(CALLS) == functions - {"clear_cache", "get_num_threads", "show_config", "which_kernel"}
+    assert set(CALLS) == functions - {"clear_cache", "explain", "get_num_threads", "show_config", "which_kernel"}
     for name, known in CALLS.items():
         if not name.endswith("threads"):
             assert getattr(cn, name)(**known) is not None

@@ -1,0 +1,81 @@
+"""The size arithmetic in words, with the numbers of the call."""
+
+from __future__ import annotations
+
+from ..arguments.errors import pluralize
+from ..geometry.axes import Axis
+from .calls import Call
+
+
+def describe(call: Call) -> str:
+    lines = [call.text]
+    if call.problem is not None:
+        lines.append(f"does not work: {call.problem}")
+    ceil = bool(call.arguments.get("ceil_mode"))
+    for axis in call.axes:
+        if call.op == "conv_transpose":
+            lines.append(transposed(axis))
+        elif call.op.startswith("adaptive"):
+            lines.append(bins(axis))
+        elif call.op.startswith("global"):
+            lines.append(f"axis {axis.position}: one window over all {elements(axis.n)}, 1 output.")
+        else:
+            lines.append(windows(axis, ceil))
+    if call.y is not None:
+        lines.append(f"Result: shape {call.y.shape}, {outputs(call.y.size)}.")
+    return "\n".join(lines)
+
+
+def elements(number: int) -> str:
+    return pluralize(number, "element", "elements")
+
+
+def outputs(number: int) -> str:
+    return pluralize(number, "output", "outputs")
+
+
+def windows(axis: Axis, ceil: bool) -> str:
+    k, s, d, low, high, n = axis.k, axis.s, axis.d, axis.low, axis.high, axis.n
+    reach, extent = d * (k - 1) + 1, n + low + high
+    text = f"axis {axis.position}: {elements(n)}"
+    if low or high:
+        text += f", with padding {low} + {n} + {high} = {extent}"
+    text += f". The window spans {k}" if d == 1 else f". The window spans ({k} - 1)*{d} + 1 = {reach}"
+    room = extent - reach
+    if axis.o == 0 and n:
+        return text + f": {elements(max(-room, 0))} too many, it does not fit."
+    text += f", which leaves {extent} - {reach} = {room}"
+    text += f" for steps of {s}: " if s > 1 else ": "
+    rule = f"ceil({room} / {s}) + 1" if ceil else f"floor({room} / {s}) + 1"
+    full = -(-room // s) + 1 if ceil else room // s + 1
+    text += f"{rule} = {outputs(full)}"
+    if axis.o == full - 1:
+        text += f", less the last, which would start at {(full - 1) * s} in the high padding: {axis.o}"
+    elif axis.o != full:  # "same" with a stride beyond the window
+        text += f'; "same" gives ceil({n} / {s}) = {axis.o}'
+    last = (axis.o - 1) * s + reach
+    if last > extent:
+        text += f". The last window hangs over the end by {last - extent}"
+    elif last < extent:
+        text += f". {elements(extent - last)} at the end {'is' if extent - last == 1 else 'are'} not seen"
+    return text + "."
+
+
+def bins(axis: Axis) -> str:
+    lengths = sorted(set(axis.number(False).tolist()))
+    sizes = " or ".join(map(str, lengths))
+    return (
+        f"axis {axis.position}: {elements(axis.n)} in {pluralize(axis.o, 'bin', 'bins')}; bin i covers "
+        f"floor(i*{axis.n}/{axis.o}) up to ceil((i + 1)*{axis.n}/{axis.o}), {sizes} elements."
+    )
+
+
+def transposed(axis: Axis) -> str:
+    """Of a transposed convolution, whose input is what the convolution gives."""
+    n, k, s, d = axis.o, axis.k, axis.s, axis.d
+    least = (n - 1) * s - axis.low - axis.high + d * (k - 1) + 1
+    text = (
+        f"axis {axis.position}: {elements(n)}, each spread over a filter of {k}, {s} apart: "
+        f"({n} - 1)*{s} - {axis.low} - {axis.high} + ({k} - 1)*{d} + 1 = {least}"
+    )
+    return text + (f", and {axis.n - least} more: {axis.n} outputs." if axis.n != least else " outputs.")

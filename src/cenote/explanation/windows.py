@@ -1,0 +1,281 @@
+"""The windows of a call: for every output the elements that it sees, and what becomes of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..api.adaptive import adaptive_max_pool
+from ..arguments.arrays import Array
+from ..autodiff.transforms import vjp
+from ..dtypes import has_nan, is_complex
+from ..geometry.axes import Axis, Geometry
+from ..geometry.conv import ConvGeometry
+from .calls import Call, with_derivative
+
+Index = tuple[int, ...]
+Number = int | float | complex | bool
+WITHOUT_VALUE = ("max_pool", "min_pool", "median_pool", "mode_pool", "pool")  # whose padding is left out
+SELECTS = ("max_pool", "min_pool", "median_pool", "mode_pool", "adaptive_max_pool", "global_max_pool")
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of a window.
+
+    Attributes
+    ----------
+    index : tuple of int
+        Its place in ``x``; outside of the array for padding.
+    value : number or None
+        Its value. Of padding, the value that it counts as; None if it is left out.
+    weight : number or None
+        Of a convolution: the element of ``w`` that it is multiplied with.
+    gradient : number or None
+        Derivative of the result with respect to it; None for padding, and where there is no derivative.
+    """
+
+    index: Index
+    value: Number | None
+    weight: Number | None = None
+    gradient: Number | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """One window: all that one output is made of.
+
+    Attributes
+    ----------
+    index : tuple of int
+        Index of the output.
+    elements : tuple of Element
+        The elements of ``x`` that the window sees, in row-major order.
+    padding : tuple of Element
+        The elements of the window that lie in the padding.
+    overhang : tuple of Element
+        The elements of the window beyond the padded input, which ``ceil_mode`` allows. They count as nothing.
+    omitted : tuple of tuple of int
+        Indices of the elements that are NaN and left out.
+    chosen : tuple of int or None
+        Index of the element that a maximum or minimum selects: the argmax.
+    selected : tuple of tuple of int
+        Indices of all elements that the result is taken from: those that tie for a maximum, the middle of a median,
+        all that have the value of a mode.
+    divisor : number or None
+        What an average is divided by.
+    bias : number or None
+        What a convolution adds.
+    result : number
+        The output.
+    """
+
+    index: Index
+    elements: tuple[Element, ...]
+    padding: tuple[Element, ...]
+    overhang: tuple[Element, ...]
+    omitted: tuple[Index, ...]
+    chosen: Index | None
+    selected: tuple[Index, ...]
+    divisor: Number | None
+    bias: Number | None
+    result: Number
+
+    @property
+    def weights(self) -> tuple[Number, ...] | None:
+        """The weights of a convolution, in the order of ``elements``."""
+        found = tuple(e.weight for e in self.elements if e.weight is not None)
+        return found if len(found) == len(self.elements) and found else None
+
+    @property
+    def gradient(self) -> tuple[Number, ...] | None:
+        """The derivatives of the result, in the order of ``elements``."""
+        found = tuple(e.gradient for e in self.elements if e.gradient is not None)
+        return found if len(found) == len(self.elements) else None
+
+
+def number(value: Any) -> Number:
+    """A scalar of NumPy's, bfloat16 included, as one of Python's."""
+    found = value.item() if isinstance(value, np.generic) else value
+    return found if isinstance(found, (bool, int, float, complex)) else float(found)
+
+
+class Builder:
+    """Makes the windows of one call."""
+
+    def __init__(self, call: Call, geometry: Geometry | ConvGeometry, y: Array) -> None:
+        self.call, self.geometry, self.y = call, geometry, y
+        self.first = call.arguments.get("layout") == "channels_first"
+        self.bias = None if call.arguments.get("bias") is None else np.asarray(call.arguments["bias"])
+        self.omits = call.arguments.get("nan") == "omit" and has_nan(call.x.dtype)
+
+    def build(self) -> list[Window]:
+        return [self.window(i, index) for i, index in enumerate(np.ndindex(self.y.shape))]
+
+    def window(self, i: int, index: Index) -> Window:
+        real, padding, overhang = [], [], []
+        flow = None if self.gradients is None else self.gradients[i]
+        for place, tap, outside in self.seen(index):
+            weight = None if tap is None or self.call.w is None else number(self.call.w[tap])
+            if outside == "overhang":
+                overhang.append(Element(place, None, weight))
+            elif outside:
+                padding.append(Element(place, self.pad_value, weight))
+            else:
+                to = None if flow is None else number(flow[place])
+                real.append(Element(place, number(self.call.x[place]), weight, to))
+        result = number(self.y[index])
+        omitted = tuple(e.index for e in real if self.omits and e.value != e.value)
+        chosen = self.chosen_of(index)
+        return Window(
+            index, tuple(real), tuple(padding), tuple(overhang), omitted, chosen,
+            self.selected_of(real, result, chosen),
+            self.divisor_of(index, len(omitted)),
+            None if self.bias is None else number(self.bias[index[self.channel_axis]]),
+            result,
+        )  # fmt: skip
+
+    # -------------------------------------------------------------------------------------------- what it sees
+
+    def seen(self, index: Index) -> Iterator[tuple[Index, Index | None, str]]:
+        """The elements of a window: place in x, place in w, and "padding", "overhang" or nothing."""
+        if isinstance(self.geometry, ConvGeometry):
+            yield from self.seen_by_filter(index, self.geometry)
+            return
+        axes = self.geometry.axes
+        for places in itertools.product(*(places_of(axis, index[axis.position]) for axis in axes)):
+            place = list(index)
+            for axis, (at, _) in zip(axes, places, strict=True):
+                place[axis.position] = at
+            yield tuple(place), None, outside_of(axes, [at for at, _ in places])
+
+    def seen_by_filter(self, index: Index, geometry: ConvGeometry) -> Iterator[tuple[Index, Index | None, str]]:
+        """Of a convolution. An output of a transposed one sees the elements whose filters reach it."""
+        transposed = self.call.op == "conv_transpose"
+        axes, channel = geometry.axes, self.channel_axis
+        where = reaching if transposed else places_of
+        ins, outs = self.call.x.shape[channel], self.y.shape[channel]
+        of_in, of_out = ins // geometry.groups, outs // geometry.groups
+        group, inside = divmod(index[channel], of_out)
+        for places in itertools.product(*(where(axis, index[axis.position]) for axis in axes)):
+            taps = tuple(tap for _, tap in places)
+            outside = "" if transposed else outside_of(axes, [at for at, _ in places])
+            for c in range(group * of_in, (group + 1) * of_in):
+                place = list(index)
+                place[channel] = c
+                for axis, (at, _) in zip(axes, places, strict=True):
+                    place[axis.position] = at
+                # of conv (*k, C/groups, O), of its transpose (*k, O/groups, C)
+                pair = (inside, c) if transposed else (c - group * of_in, index[channel])
+                yield tuple(place), (pair[1], pair[0], *taps) if self.first else (*taps, *pair), outside
+
+    @property
+    def channel_axis(self) -> int:
+        return self.y.ndim - 1 - (len(self.geometry.axes) if self.first else 0)
+
+    @cached_property
+    def pad_value(self) -> Number | None:
+        if self.call.op == "smooth_max_pool":
+            value = self.call.arguments["pad_value"]
+            return None if value is None else float(value)
+        return None if self.call.op in WITHOUT_VALUE else 0
+
+    # ------------------------------------------------------------------------------------ what becomes of them
+
+    @cached_property
+    def gradients(self) -> Array | None:
+        """(outputs, *x.shape): the derivative of each output, or None where there is none."""
+        x = with_derivative(self.call.x)
+        if self.call.op == "mode_pool" or is_complex(x.dtype) or is_complex(self.y.dtype):
+            return None
+        floats = {} if "dtype" not in self.call.arguments or has_nan(self.y.dtype) else {"dtype": None}
+        try:
+            y, pull = vjp(lambda t: self.call.compute(t, **floats), x)
+            one = np.zeros(y.shape, y.dtype)
+            out = np.zeros((self.y.size, *x.shape))
+            for i in range(self.y.size):
+                one.flat[i] = 1
+                out[i] = pull(one)[0]
+                one.flat[i] = 0
+        except TypeError:  # pool with a function whose derivative is not known
+            return None
+        return out
+
+    @cached_property
+    def indices(self) -> Array | None:
+        """The argmax of every window, flat over the pooled axes."""
+        call, x = self.call, self.call.x
+        if call.op in ("max_pool", "min_pool", "adaptive_max_pool"):
+            return np.asarray(call.compute(x, return_indices=True)[1])
+        if call.op == "global_max_pool":
+            positions = tuple(axis.position for axis in self.geometry.axes)
+            return np.asarray(adaptive_max_pool(x, (1,) * len(positions), axes=positions, return_indices=True)[1])
+        return None
+
+    def chosen_of(self, index: Index) -> Index | None:
+        if self.indices is None or self.indices[index] < 0:
+            return None
+        place = list(index)
+        axes = self.geometry.axes
+        for axis, at in zip(axes, np.unravel_index(self.indices[index], [axis.n for axis in axes]), strict=True):
+            place[axis.position] = int(at)
+        return tuple(place)
+
+    def selected_of(self, elements: list[Element], result: Number, chosen: Index | None) -> tuple[Index, ...]:
+        if self.call.op == "median_pool":
+            return tuple(e.index for e in elements if e.gradient)
+        if self.call.op not in SELECTS or (self.call.op != "mode_pool" and chosen is None):
+            return ()
+        if result != result:
+            return () if chosen is None else (chosen,)
+        return tuple(e.index for e in elements if e.value == result)
+
+    def divisor_of(self, index: Index, omitted: int) -> Number | None:
+        """What an average is divided by."""
+        if self.counts is None:
+            return None
+        divisor = self.call.arguments.get("divisor")
+        return int(self.counts[index]) - omitted if divisor is None else number(divisor)
+
+    @cached_property
+    def counts(self) -> Array | None:
+        """Of an average: how many elements of each window are counted, NaN among them."""
+        if not self.call.op.endswith("avg_pool") or isinstance(self.geometry, ConvGeometry):
+            return None
+        include = bool(self.call.arguments.get("count_include_pad", True))
+        return np.broadcast_to(self.geometry.counts(include), self.y.shape)
+
+
+def places_of(axis: Axis, j: int) -> list[tuple[int, int]]:
+    """The elements that window ``j`` sees on one axis, and which of its elements each is."""
+    length = axis.k if axis.lengths is None else axis.lengths[j]
+    first = int(axis.first[j])
+    return [(first + tap * axis.d, tap) for tap in range(length)]
+
+
+def reaching(axis: Axis, at: int) -> list[tuple[int, int]]:
+    """The windows that see element ``at`` of one axis, and as which of their elements."""
+    seen = ((at + axis.low - tap * axis.d, tap) for tap in range(axis.k))
+    return sorted((j // axis.s, tap) for j, tap in seen if j % axis.s == 0 and 0 <= j // axis.s < axis.o)
+
+
+def outside_of(axes: tuple[Axis, ...], places: list[int]) -> str:
+    if all(0 <= at < axis.n for axis, at in zip(axes, places, strict=True)):
+        return ""
+    inside = all(-axis.low <= at < axis.n + axis.high for axis, at in zip(axes, places, strict=True))
+    return "padding" if inside else "overhang"
+
+
+def plain(value: Number | None) -> Any:
+    """A number as JSON has it: NaN and infinities as text, complex numbers as pairs."""
+    if isinstance(value, complex):
+        return [plain(value.real), plain(value.imag)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
