@@ -22,10 +22,9 @@ from ...ops.base import Applied, Derivatives, LinearOperator, Op, Spec, Value
 from ...ops.fold import Fold
 from ...ops.record import replace
 from ...ops.serialize import dumps
-from . import start
+from . import sharding, start
 from .fold import fold_jvp
 from .fused import ByResidual
-from .sharding import vary_alike
 
 primitive = Primitive("cenote")
 primitive.multiple_results = True
@@ -36,7 +35,7 @@ typeof = getattr(jax, "typeof", None) or jax.core.get_aval  # before 0.5
 def bind(op: Op, *operands: Value) -> tuple[Value, ...]:
     """The outputs of an Op on JAX arrays or tracers."""
     start.check_version()
-    return tuple(primitive.bind(*vary_alike(operands), op=in_jax_dtypes(op)))
+    return tuple(primitive.bind(*sharding.vary_alike(operands), op=in_jax_dtypes(op)))
 
 
 def in_jax_dtypes(op: Op) -> Op:
@@ -165,3 +164,4 @@ mlir.register_lowering(primitive, lower, platform="cpu")
 ad.primitive_jvps[primitive] = jvp
 ad.primitive_transposes[primitive] = transpose
 batching.primitive_batchers[primitive] = batch
+sharding.register(primitive)

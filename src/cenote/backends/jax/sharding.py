@@ -29,3 +29,13 @@ def varied(x: Any, axes: tuple[Any, ...]) -> Any:
     if hasattr(jax.lax, "pcast"):
         return jax.lax.pcast(x, axes, to="varying")
     return jax.lax.pvary(x, axes)
+
+
+def register(primitive: Any) -> None:
+    """Let shard_map know a primitive whose results vary as its operands do. Before 0.6 it asks for such rules."""
+    if hasattr(jax.lax, "pvary") or hasattr(jax.lax, "pcast"):
+        return
+    from jax.experimental import shard_map
+
+    shard_map.register_standard_check(primitive)
+    shard_map.register_standard_rewrite(primitive)
