@@ -19,7 +19,7 @@ BENCHMARKS = sorted((ROOT / "benchmarks").glob("*.py"))
 LAYERS = [
     "_core", "arguments.errors", "dtypes", "arguments", "cache", "geometry", "core", "reference", "ops",
     "backends.dispatch", "autodiff",
-    "backends", "runtime", "api", "explanation", "__init__", "dialects", "demo", "cli", "__main__",
+    "backends", "runtime", "api", "explanation", "__init__", "dialects", "demo", "files", "cli", "__main__",
 ]  # fmt: skip
 
 

@@ -41,6 +41,7 @@ NOT_SEARCHED = {
     "dialects",
     "errors",
     "explanation",  # tests/explain/
+    "files",
     "record",
 }
 

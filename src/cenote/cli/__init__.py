@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Protocol
 
-from . import config, demo
+from . import config, conv, demo, info, pool, pyramid
 from .errors import CommandError
 
 # What a shell reports for a process that SIGINT or SIGPIPE has ended: 128 + the signal's number.
@@ -27,7 +27,9 @@ class Command(Protocol):
     def run(self, arguments: argparse.Namespace) -> int: ...
 
 
-COMMANDS: dict[str, Command] = {"config": config, "demo": demo}
+COMMANDS: dict[str, Command] = {
+    "pool": pool, "conv": conv, "pyramid": pyramid, "info": info, "config": config, "demo": demo,
+}  # fmt: skip
 
 
 def build_parser() -> argparse.ArgumentParser:

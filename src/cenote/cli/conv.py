@@ -1,0 +1,83 @@
+"""``cenote conv``."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+from .errors import CommandError
+from .windows import (
+    add_io_arguments,
+    add_window_arguments,
+    one_line_errors,
+    positive,
+    progress,
+    same_file_checks,
+    threads_of,
+    written,
+)
+
+HELP = "convolve the array in a file with the filter in another, part by part"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", metavar="IN", help=".npy, .npz (or file.npz:name), .png, .jpg, .tif or .zarr")
+    parser.add_argument(
+        "filter", metavar="FILTER", help="a .npy file: (*k, C/groups, O), or (O, C/groups, *k) channels first"
+    )
+    parser.add_argument("output", metavar="OUT", help=".npy, .npz, .png, .tif or .zarr")
+    add_window_arguments(parser)
+    parser.add_argument("--bias", metavar="FILE.npy", help="one number per output channel")
+    parser.add_argument("--groups", type=positive, default=1, help="groups of channels (default: 1)")
+    parser.add_argument("--layout", choices=("channels_last", "channels_first"), default="channels_last")
+    parser.add_argument("--dtype", help="of the result")
+    add_io_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with one_line_errors():
+        import cenote
+
+        from ..files import formats
+        from ..files.transform import transform
+
+        same_file_checks(arguments.input, arguments.output)
+        if formats.is_netcdf(arguments.input) or formats.is_netcdf(arguments.output):
+            raise CommandError("conv does not read or write netCDF: a filter's channel axes have no names there")
+        options: dict[str, Any] = {
+            name: getattr(arguments, name) for name in ("padding", "dilation", "groups", "layout", "dtype")
+        }
+        options["stride"] = 1 if arguments.stride is None else arguments.stride
+        for name in ("stride", "padding", "dilation"):
+            if isinstance(options[name], dict):
+                raise CommandError(f"--{name} by name is for netCDF files")
+        w = whole_array(arguments.filter)
+        options["bias"] = None if arguments.bias is None else whole_array(arguments.bias)
+        source = formats.open_source(arguments.input)
+        try:
+            result = transform(
+                source,
+                arguments.output,
+                lambda x: cenote.conv(x, w, **options),
+                partial(progress, quiet=arguments.quiet, what="conv"),
+                overwrite=arguments.overwrite,
+                chunks=arguments.chunks,
+                threads=threads_of(arguments),
+                scheduler=arguments.scheduler,
+            )
+        finally:
+            source.close()
+        written(arguments.output, result.shape, result.dtype, arguments.quiet)
+        return 0
+
+
+def whole_array(text: str) -> Any:
+    from ..files.base import whole
+    from ..files.formats import open_source
+
+    source = open_source(text)
+    try:
+        return source.read(whole(source.shape)).copy()
+    finally:
+        source.close()

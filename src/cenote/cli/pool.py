@@ -1,0 +1,142 @@
+"""``cenote pool``."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+from .errors import CommandError
+from .windows import (
+    add_io_arguments,
+    add_window_arguments,
+    ints_or_int,
+    one_line_errors,
+    progress,
+    same_file_checks,
+    sizes,
+    threads_of,
+    written,
+)
+
+HELP = "pool the array in a file, part by part, and write the result to another"
+OPS = ("max", "min", "avg", "sum", "lp", "smooth_max", "median", "mode")
+TAKES_DTYPE = ("avg", "sum", "lp", "smooth_max", "median")
+TAKES_NAN = ("max", "min", "avg", "sum", "median")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", metavar="IN", help=".npy, .npz (or file.npz:name), .png, .jpg, .tif, .zarr or .nc")
+    parser.add_argument("output", metavar="OUT", help=".npy, .npz, .png, .tif, .zarr or .nc")
+    parser.add_argument("--op", choices=OPS, default="max", help="what is computed of each window (default: max)")
+    parser.add_argument(
+        "--window", metavar="N,N", type=sizes, required=True, help="its size on each axis, or dim=N,… for netCDF"
+    )
+    add_window_arguments(parser)
+    parser.add_argument(
+        "--axes", metavar="I,I", type=ints_or_int, help="the axes of the window (default: the last ones)"
+    )
+    parser.add_argument("--ceil-mode", action="store_true", help="keep the partial windows at the end of each axis")
+    parser.add_argument("--nan", choices=("propagate", "omit"), help="what a NaN in a window does")
+    parser.add_argument("--dtype", help="of the result; a picture keeps its own by default")
+    parser.add_argument("--count-exclude-pad", action="store_true", help="of avg: do not count padding")
+    parser.add_argument("--p", type=float, help="of lp (default: 2)")
+    parser.add_argument("--beta", type=float, help="of smooth_max (default: 1)")
+    parser.add_argument("--var", metavar="NAME", help="of a netCDF file: the variable to pool")
+    add_io_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with one_line_errors():
+        from ..files import formats
+
+        same_file_checks(arguments.input, arguments.output)
+        if formats.is_netcdf(arguments.input) or formats.is_netcdf(arguments.output):
+            return run_netcdf(arguments)
+        if arguments.var is not None:
+            raise CommandError("--var is for netCDF files")
+        source = formats.open_source(arguments.input)
+        try:
+            function, options = call_of(arguments, source)
+            from ..files.transform import transform
+
+            result = transform(
+                source,
+                arguments.output,
+                lambda x: function(x, **options),
+                partial(progress, quiet=arguments.quiet, what="pool"),
+                overwrite=arguments.overwrite,
+                chunks=arguments.chunks,
+                threads=threads_of(arguments),
+                scheduler=arguments.scheduler,
+            )
+        finally:
+            source.close()
+        written(arguments.output, result.shape, result.dtype, arguments.quiet)
+        return 0
+
+
+def function_of(arguments: argparse.Namespace) -> Any:
+    import cenote
+
+    return getattr(cenote, f"{arguments.op}_pool")
+
+
+def call_of(arguments: argparse.Namespace, source: Any) -> tuple[Any, dict[str, Any]]:
+    """The public function and its arguments."""
+    for name in ("window", "stride", "dilation", "padding"):
+        if isinstance(getattr(arguments, name), dict):
+            raise CommandError(f"--{name} by name needs a netCDF file: {arguments.input} has no named dimensions here")
+    return function_of(arguments), options_of(arguments, source.picture, source.dtype)
+
+
+def options_of(arguments: argparse.Namespace, picture: Any, dtype: Any) -> dict[str, Any]:
+    op = arguments.op
+    options: dict[str, Any] = {
+        name: getattr(arguments, name) for name in ("window", "stride", "padding", "dilation", "ceil_mode")
+    }
+    sides = 1 if isinstance(arguments.window, int) else len(arguments.window)
+    if arguments.axes is not None:
+        options["axes"] = arguments.axes
+    elif picture is not None and (sides == 2 or isinstance(arguments.window, int)):
+        options["axes"] = picture
+    own = {
+        "nan": (arguments.nan, TAKES_NAN), "p": (arguments.p, ("lp",)), "beta": (arguments.beta, ("smooth_max",)),
+        "count_include_pad": (False if arguments.count_exclude_pad else None, ("avg",)),
+        "dtype": (arguments.dtype, TAKES_DTYPE),
+    }  # fmt: skip
+    for name, (value, takers) in own.items():
+        if value is None:
+            continue
+        if op not in takers:
+            flag = "count-exclude-pad" if name == "count_include_pad" else name
+            raise CommandError(f"--{flag} is for --op {' or '.join(takers)}, not for {op}")
+        options[name] = value
+    if picture is not None and op in TAKES_DTYPE and arguments.dtype is None and keeps(dtype):
+        options["dtype"] = dtype
+    return options
+
+
+def keeps(dtype: Any) -> bool:
+    """Whether a picture's dtype can hold any result."""
+    from ..dtypes import is_float, is_integer
+
+    return is_integer(dtype) or is_float(dtype)
+
+
+def run_netcdf(arguments: argparse.Namespace) -> int:
+    from ..files import netcdf
+
+    shape, dtype = netcdf.pool(
+        arguments.input,
+        arguments.output,
+        function_of(arguments),
+        {name: value for name, value in options_of(arguments, None, None).items() if value is not None},
+        variable=arguments.var,
+        overwrite=arguments.overwrite,
+        threads=threads_of(arguments),
+        scheduler=arguments.scheduler,
+        quiet=arguments.quiet,
+    )
+    written(arguments.output, shape, dtype, arguments.quiet)
+    return 0

@@ -1,0 +1,99 @@
+"""``.npy``, which is read and written through a memory map, and ``.npz``, in memory. Pickled arrays are refused."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..arguments.arrays import Array
+from ..dtypes import DType
+from .base import FileError, Layout
+
+
+class ArraySource:
+    """An array in memory, or mapped into it."""
+
+    picture: tuple[int, int] | None = None
+    chunks: tuple[int, ...] | None = None
+    dims: tuple[str, ...] | None = None
+
+    def __init__(self, array: Array, format: str) -> None:
+        self.array, self.format = array, format
+        self.shape: tuple[int, ...] = array.shape
+        self.dtype: DType = array.dtype
+        self.attributes: Mapping[str, Any] = {}
+
+    def read(self, part: tuple[slice, ...]) -> Array:
+        return np.asarray(self.array[part])
+
+    def close(self) -> None:
+        """A memory map is closed when the array is freed."""
+        del self.array
+
+
+def open_source(path: Path, name: str | None) -> ArraySource:
+    if path.suffix.lower() == ".npz":
+        return open_npz(path, name)
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        raise FileError(f"{path} cannot be read: {refusal(error)}") from None
+    return ArraySource(array, "NumPy .npy, memory-mapped")
+
+
+def refusal(error: ValueError) -> str:
+    text = " ".join(str(error).split())
+    if "pickle" in text or "Python objects" in text or "allow_pickle" in text:
+        return "it holds pickled objects, which can run code: save it again as plain numbers"
+    return text
+
+
+def open_npz(path: Path, name: str | None) -> ArraySource:
+    try:
+        archive = np.load(path, allow_pickle=False)
+    except (ValueError, zipfile.BadZipFile) as error:
+        raise FileError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    with archive:
+        names = list(archive.files)
+        if name is None and len(names) != 1:
+            raise FileError(f"{path} has {len(names)} arrays, {', '.join(names)}: choose one, such as {path}:{names[0]}"
+                            if names else f"{path} has no array")  # fmt: skip
+        chosen = names[0] if name is None else name
+        if chosen not in names:
+            raise FileError(f"{path} has no array {chosen!r}, it has {', '.join(names)}")
+        try:
+            array = archive[chosen]
+        except ValueError as error:
+            raise FileError(f"{path}:{chosen} cannot be read: {refusal(error)}") from None
+    return ArraySource(array, f"NumPy .npz, array {chosen!r}")
+
+
+class ArrayTarget:
+    """An array of the right shape in memory, or mapped to a file, that is saved at the end."""
+
+    def __init__(self, array: Array, save: Any, unit: tuple[int, ...] | None = None) -> None:
+        self.array, self.save = array, save
+        self.unit = unit or tuple(1 for _ in array.shape)
+
+    def write(self, part: tuple[slice, ...], data: Array) -> None:
+        self.array[part] = data
+
+    def finish(self) -> None:
+        self.save(self.array)
+
+    def close(self) -> None:
+        del self.array
+
+
+def create_target(path: Path, name: str | None, layout: Layout) -> ArrayTarget:
+    if path.suffix.lower() == ".npz":
+        array: Array = np.empty(layout.shape, layout.dtype)
+        return ArrayTarget(array, lambda a: np.savez(path, **{name or "arr_0": a}))
+    if 0 in layout.shape or not layout.shape:  # nothing to map
+        return ArrayTarget(np.empty(layout.shape, layout.dtype), lambda a: np.save(path, a, allow_pickle=False))
+    mapped = np.lib.format.open_memmap(path, "w+", layout.dtype, layout.shape)
+    return ArrayTarget(mapped, lambda a: a.flush())

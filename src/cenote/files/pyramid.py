@@ -1,0 +1,319 @@
+"""OME-Zarr image pyramids: the array itself, then each level pooled from the one before.
+
+Work goes on in ``OUT.zarr.partial``: the options of the run, a journal of the blocks that are done, and the levels in
+``image.zarr``, which has no metadata of an image until all of them are there. Then it is moved to its place. A chunk is
+a file that zarr renames into place, so after a kill every block that the journal lacks is computed again, and the
+result has the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cenote
+
+from ..dtypes import is_bool, is_exact, is_float
+from ..ops.base import Spec
+from ..ops.elementwise import Cast
+from .atomic import check_place, move, remove
+from .base import FileError, Layout, Source, needs
+from .formats import open_source, split_zarr
+from .lazy import FileArray, Pending
+from .ngff import axes_of, default_levels, image_attributes
+from .streaming import Ranges, plan_blocks, stream
+from .zarr_files import ZarrSource, ZarrTarget, create_array
+
+Progress = Callable[..., AbstractContextManager[Callable[[Ranges], None]]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the bytes of a pyramid depend on: a resumed run must have the same."""
+
+    input: str
+    levels: int | None
+    op: str
+    window: Any
+    format: str
+    axes: str | None
+    pixel_size: tuple[float, ...] | None
+    unit: str | None
+    chunks: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that follows from the options and the input."""
+
+    axes: str
+    order: tuple[int, ...]  # of the input's axes
+    window: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    pixel_size: tuple[float, ...]
+
+
+def build(
+    options: Options, out: str, progress: Progress, *, threads: int, resume: bool, overwrite: bool
+) -> tuple[tuple[int, ...], ...]:
+    """Write the pyramid; returns the shapes of its levels."""
+    place = split_zarr(out)
+    if place is None or place[1]:
+        raise FileError(f"{out}: a pyramid is a folder of its own whose name ends with .zarr")
+    path = place[0]
+    partial = path.with_name(f"{path.name}.partial")
+    if clean_up(partial, path) and resume:
+        return shapes_of(path)
+    check_place(path, overwrite)
+    source = turned(open_source(options.input), options)
+    try:
+        plan = plan_pyramid(options, source)
+        journal = begin(partial, options, plan, source, resume, overwrite)
+        try:
+            write_levels(options, plan, source, partial / "image.zarr", journal, progress, threads)
+        except BaseException:
+            journal.close()
+            if not resume:
+                remove(partial)
+            raise
+        journal.close()
+    finally:
+        source.close()
+    write_metadata(partial / "image.zarr", options, plan, path.stem)
+    journal.record("complete")
+    journal.close()
+    if path.is_dir():  # what is replaced goes with the folder of the run, also if a kill comes in between
+        path.rename(partial / "replaced.zarr")
+    move(partial / "image.zarr", path, overwrite)
+    clean_up(partial, path)
+    return plan.shapes
+
+
+def clean_up(partial: Path, path: Path) -> bool:
+    """Remove the folder of a run whose image is in its place; returns whether there was one. A kill may have come
+    between the last rename and the end of the removal."""
+    rest = partial.with_suffix(".finished")
+    journal = partial / "journal"
+    if (
+        path.exists()
+        and journal.exists()
+        and "complete" in journal.read_text()
+        and not (partial / "image.zarr").exists()
+    ):
+        remove(rest)
+        partial.rename(rest)
+    there = rest.exists()
+    remove(rest)
+    return there and path.exists()
+
+
+def shapes_of(path: Path) -> tuple[tuple[int, ...], ...]:
+    group = needs("zarr", "zarr", "files").open_group(str(path), mode="r")
+    return tuple(array.shape for _, array in sorted(group.arrays(), key=lambda item: int(item[0])))
+
+
+# ------------------------------------------------------------------------------------------------------ plan
+
+
+def turned(source: Source, options: Options) -> TransposedSource:
+    """The input with its axes in OME-Zarr's order, t c z y x: a colour picture has its colours in front."""
+    names = options.axes or axes_of(source)
+    if len(names) != len(source.shape):
+        raise FileError(f"--axes {names} names {len(names)} axes, {options.input} has {len(source.shape)}")
+    if sorted(set(names) & set("tczyx")) != sorted(names) or "y" not in names or "x" not in names:
+        raise FileError(f"--axes {names}: letters of t, c, z, y and x are needed, each once, y and x among them")
+    order = tuple(sorted(range(len(names)), key=lambda i: "tczyx".index(names[i])))
+    return TransposedSource(source, order, "".join(names[i] for i in order))
+
+
+class TransposedSource:
+    picture: tuple[int, int] | None = None
+
+    def __init__(self, source: Source, order: tuple[int, ...], axes: str) -> None:
+        self.source, self.order, self.axes = source, order, axes
+        self.shape = tuple(source.shape[i] for i in order)
+        self.dtype, self.format, self.attributes = source.dtype, source.format, source.attributes
+        chunks = source.chunks
+        self.chunks = None if chunks is None else tuple(chunks[i] for i in order)
+        self.dims: tuple[str, ...] | None = tuple(axes)
+
+    def read(self, part: tuple[slice, ...]) -> Any:
+        inner = [slice(None)] * len(part)
+        for slice_, i in zip(part, self.order, strict=True):
+            inner[i] = slice_
+        return self.source.read(tuple(inner)).transpose(self.order)
+
+    def close(self) -> None:
+        self.source.close()
+
+
+def plan_pyramid(options: Options, source: TransposedSource) -> Plan:
+    axes, shape = source.axes, source.shape
+    names = options.axes or axes
+    ordered = [names.index(a) if options.axes else i for i, a in enumerate(axes)]
+    window = window_of(options.window, axes, ordered)
+    if not (is_exact(source.dtype) or is_float(source.dtype)):
+        raise FileError(f"{options.input} has dtype {source.dtype}: a pyramid needs bool, integers or floats")
+    sizes = options.pixel_size or (1.0,) * len(axes)
+    if len(sizes) != len(axes) or not all(0 < s < float("inf") for s in sizes):
+        raise FileError(f"--pixel-size needs one positive number for each of the axes {names}")
+    shapes = [shape]
+    levels = options.levels or default_levels(shape, window)
+    for level in range(1, levels):
+        new = cenote.output_shape(shapes[-1], window, ceil_mode=True)
+        if new == shapes[-1]:
+            raise FileError(
+                f"--levels {levels}: level {level} would be as large as level {level - 1}, {'×'.join(map(str, new))}"
+            )
+        shapes.append(new)
+    return Plan(axes, source.order, window, tuple(shapes), tuple(sizes[i] for i in ordered))
+
+
+def window_of(given: Any, axes: str, ordered: Sequence[int]) -> tuple[int, ...]:
+    if given is None or isinstance(given, int):
+        return tuple((2 if given is None else given) if a in "zyx" else 1 for a in axes)
+    if len(given) != len(axes):
+        raise FileError(f"--window {','.join(map(str, given))}: one size for each of the {len(axes)} axes is needed")
+    return tuple(given[i] for i in ordered)
+
+
+# --------------------------------------------------------------------------------------------------- the journal
+
+
+class Journal:
+    """Which blocks are done: a line for each, appended when its chunks are in place."""
+
+    def __init__(self, path: Path) -> None:
+        text = path.read_text() if path.exists() else ""
+        self.lines = set(text[: text.rfind("\n") + 1].splitlines())  # a torn last line does not count
+        self.file = path.open("a")
+        if text and not text.endswith("\n"):
+            self.file.write("\n")
+
+    def record(self, line: str) -> None:
+        if self.file.closed:
+            self.file = open(self.file.name, "a")  # noqa: SIM115
+        self.file.write(line + "\n")
+        self.file.flush()
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def begin(
+    partial: Path, options: Options, plan: Plan, source: TransposedSource, resume: bool, overwrite: bool
+) -> Journal:
+    """The folder to work in, new or as an earlier run left it."""
+    manifest = partial / "run.json"
+    now = {**asdict(options), "shape": source.shape, "dtype": str(source.dtype), "shapes": plan.shapes}
+    now = json.loads(json.dumps(now))
+    if partial.exists() and not resume and not overwrite:
+        raise FileError(f"{partial} holds an unfinished run: --resume continues it, --overwrite begins anew")
+    if partial.exists() and (not resume or not manifest.exists()):
+        remove(partial)
+    if manifest.exists():
+        before = json.loads(manifest.read_text())
+        different = [name for name in now if before.get(name) != now[name]]
+        if different:
+            listed = ", ".join(f"{name} was {before.get(name)}, is {now[name]}" for name in different)
+            raise FileError(f"--resume with other options than the first run: {listed}")
+        for torn in (partial / "image.zarr").rglob("*.partial"):
+            torn.unlink()
+    else:
+        partial.mkdir()
+        beside = partial / "run.json.new"
+        beside.write_text(json.dumps(now))
+        beside.replace(manifest)
+    return Journal(partial / "journal")
+
+
+# ----------------------------------------------------------------------------------------------------- levels
+
+
+def write_levels(
+    options: Options,
+    plan: Plan,
+    source: TransposedSource,
+    image: Path,
+    journal: Journal,
+    progress: Progress,
+    threads: int,
+) -> None:
+    image.mkdir(exist_ok=True)
+    before: Any = source
+    for level in range(len(plan.shapes)):
+        pending = level_of(options, plan, before, level)
+        array = level_array(options, plan, source, image, level, journal)
+        target = ZarrTarget(array)
+        blocks = plan_blocks(pending, target.unit)
+        left = [b for b in blocks if line_of(level, b) not in journal.lines]
+        moved = 2 * pending.dtype.itemsize * float(np.prod(plan.shapes[level], dtype=float)) / max(1, len(blocks))
+        with progress(len(left), moved, what=f"level {level}") as done:
+
+            def finished(ranges: Ranges, level: int = level, done: Any = done) -> None:
+                journal.record(line_of(level, ranges))
+                done(ranges)
+
+            stream(pending, target, threads, left, finished)
+        before = ZarrSource(array, f"{image}|{level}")
+
+
+def line_of(level: int, ranges: Ranges) -> str:
+    return f"{level} {' '.join(f'{a}:{b}' for a, b in ranges)}"
+
+
+def level_of(options: Options, plan: Plan, before: Source, level: int) -> Pending:
+    """What is computed for a level; level 0 is the input as it is."""
+    x = FileArray(before)
+    if level == 0:
+        native = x.dtype.newbyteorder("=")
+        op = Cast(x.shape, x.dtype, native)
+        return Pending(op, (x,), Spec(x.shape, native))
+    function = getattr(cenote, f"{options.op}_pool")
+    keeps = {"dtype": x.dtype} if options.op in ("avg", "median") and not is_bool(x.dtype) else {}
+    pending: Pending = function(x, plan.window, ceil_mode=True, **keeps)
+    if pending.dtype != x.dtype:
+        raise FileError(f"--op {options.op} of {x.dtype} gives {pending.dtype}: use max, min or mode")
+    return pending
+
+
+def level_array(
+    options: Options, plan: Plan, source: TransposedSource, image: Path, level: int, journal: Journal
+) -> Any:
+    """The array of a level: created, or opened if an earlier run has created it."""
+    zarr = needs("zarr", "zarr", "files")
+    place = image / str(level)
+    if f"created {level}" in journal.lines:
+        return zarr.open_array(str(place), mode="r+")
+    remove(place)
+    dtype = source.dtype.newbyteorder("=")
+    like = (
+        source.source
+        if isinstance(source.source, ZarrSource) and source.order == tuple(range(len(plan.axes)))
+        else None
+    )
+    chunks = options.chunks
+    if chunks is None and like is None and source.chunks is not None:
+        chunks = source.chunks
+    layout = Layout(plan.shapes[level], dtype, tuple(plan.axes), chunks, {}, like)
+    array = create_array(str(place), layout, 2 if options.format == "0.4" else 3, "/")
+    journal.record(f"created {level}")
+    return array
+
+
+def write_metadata(image: Path, options: Options, plan: Plan, name: str) -> None:
+    """The group's metadata, last: with it the folder is an image."""
+    zarr = needs("zarr", "zarr", "files")
+    attributes = image_attributes(
+        options.format, plan.axes, plan.pixel_size, plan.window, len(plan.shapes), options.unit, options.op, name
+    )
+    group = zarr.open_group(str(image), mode="a", zarr_format=2 if options.format == "0.4" else 3)
+    group.attrs.update(attributes)
+    os.sync() if hasattr(os, "sync") else None

@@ -1,0 +1,54 @@
+"""TIFF through tifffile: uncompressed files through a memory map, others in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ..arguments.arrays import Array
+from ..dtypes import is_bool, is_complex
+from .base import FileError, Layout, needs
+from .numpy_files import ArraySource, ArrayTarget
+
+
+def open_source(path: Path, name: str | None) -> ArraySource:
+    tifffile = needs("tifffile", "tifffile", "files")
+    with tifffile.TiffFile(path) as file:
+        if not file.series:
+            raise FileError(f"{path} has no image")
+        if len(file.series) > 1:
+            shapes = ", ".join(str(series.shape) for series in file.series[:4])
+            raise FileError(f"{path} has {len(file.series)} images of different shapes, {shapes}: one is needed")
+        series = file.series[0]
+        axes: str = series.axes
+        if series.dataoffset is not None and series.keyframe.is_final:
+            array: Array = tifffile.memmap(path, mode="r")
+            array, how = array.reshape(series.shape), "memory-mapped"
+        else:
+            array, how = series.asarray(), "in memory"
+    source = ArraySource(array, f"TIFF, axes {axes}, {how}")
+    source.dims = tuple(axes.lower()) if len(set(axes)) == array.ndim else None
+    if axes.endswith("YXS"):
+        source.picture = (array.ndim - 3, array.ndim - 2)
+    elif axes.endswith("YX"):
+        source.picture = (array.ndim - 2, array.ndim - 1)
+    return source
+
+
+def create_target(path: Path, name: str | None, layout: Layout) -> ArrayTarget:
+    tifffile = needs("tifffile", "tifffile", "files")
+    if is_complex(layout.dtype) or layout.dtype.name == "bfloat16":
+        raise FileError(f"a TIFF holds integers and floats, the result is {layout.dtype}: write a .npy file")
+    if not layout.shape or 0 in layout.shape:
+        raise FileError(f"a TIFF has at least one pixel, the result has shape {layout.shape}")
+    dims = layout.dims or ()
+    colours = dims[-1:] == ("s",) and layout.shape[-1] in (3, 4)
+    axes = "".join(dims).upper() if dims and all(len(d) == 1 for d in dims) else None
+    stored = np.dtype(np.uint8) if is_bool(layout.dtype) else layout.dtype
+    array = tifffile.memmap(
+        path, shape=layout.shape, dtype=stored, photometric="rgb" if colours else "minisblack",
+        metadata={"axes": axes} if axes else None,
+        bigtiff=layout.dtype.itemsize * int(np.prod(layout.shape, dtype=object)) > 2**31,
+    )  # fmt: skip
+    return ArrayTarget(array, lambda a: a.flush())

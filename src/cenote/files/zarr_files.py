@@ -1,0 +1,176 @@
+"""Zarr arrays, format 2 and 3, in folders. Chunks, shards and compression of the input are kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..arguments.arrays import Array
+from ..dtypes import DType
+from .atomic import check_place, replacing
+from .base import FileError, Layout, needs
+
+UNTOUCHED = "_ARRAY_DIMENSIONS"  # how xarray names the axes in format 2: an attribute like any other
+DEFAULT_CHUNK = 1 << 20  # bytes
+
+
+class ZarrSource:
+    picture: tuple[int, int] | None = None
+
+    def __init__(self, array: Any, where: str) -> None:
+        self.array, self.where = array, where
+        self.shape: tuple[int, ...] = array.shape
+        self.dtype: DType = array.dtype
+        self.chunks: tuple[int, ...] | None = array.shards or array.chunks
+        self.attributes: Mapping[str, Any] = array.attrs.asdict()
+        number = array.metadata.zarr_format
+        self.format = f"zarr format {number}, chunks {array.chunks}" + (
+            f", shards {array.shards}" if array.shards else ""
+        )
+        names = array.metadata.dimension_names if number == 3 else self.attributes.get(UNTOUCHED)
+        self.dims: tuple[str, ...] | None = tuple(names) if names and all(names) else None
+
+    def read(self, part: tuple[slice, ...]) -> Array:
+        out: Array = self.array[part]
+        return out
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def __reduce__(self) -> tuple[Any, ...]:  # for a scheduler: opened again where it is read
+        store, _, inner = self.where.partition("|")
+        return open_source, (Path(store), inner)
+
+
+def open_source(store: Path, inner: str) -> ZarrSource:
+    zarr = needs("zarr", "zarr", "files")
+    shown = f"{store}/{inner}" if inner else str(store)
+    if not store.exists():
+        raise FileError(f"{store}: there is no such file")
+    try:
+        node = zarr.open(str(store), path=inner or None, mode="r")
+    except FileNotFoundError:
+        raise FileError(f"{shown}: there is no zarr array") from None
+    except Exception as error:
+        raise FileError(f"{shown} cannot be read: {' '.join(str(error).split())}") from None
+    if isinstance(node, zarr.Group):
+        arrays = ", ".join(f"{shown}/{name}" for name, _ in node.arrays()) or "none"
+        raise FileError(f"{shown} is a group: choose one of its arrays ({arrays})")
+    return ZarrSource(node, f"{store}|{inner}")
+
+
+# ----------------------------------------------------------------------------------------------------- writing
+
+
+class ZarrTarget:
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.unit: tuple[int, ...] = array.shards or array.chunks
+
+    def write(self, part: tuple[slice, ...], data: Array) -> None:
+        if data.size:
+            self.array[part] = data
+
+    def finish(self) -> None:
+        """Every chunk was a file of its own, and is there."""
+
+
+def default_chunks(shape: tuple[int, ...], dtype: DType) -> tuple[int, ...]:
+    """About a megabyte, as near to a cube as the array allows."""
+    left = max(1, DEFAULT_CHUNK // dtype.itemsize)
+    chunks = [1] * len(shape)
+    for rank, axis in enumerate(sorted(range(len(shape)), key=lambda i: shape[i])):
+        side = max(1, round(left ** (1 / (len(shape) - rank))))
+        chunks[axis] = max(1, min(shape[axis], side))
+        left = max(1, left // chunks[axis])
+    return tuple(chunks)
+
+
+def clipped(chunks: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(max(1, min(c, n)) for c, n in zip(chunks, shape, strict=True))
+
+
+def shards_of(like: Any, chunks: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """As many chunks in a shard as the input has, no more than are there."""
+    if like is None or not like.shards or len(like.shards) != len(chunks):
+        return None
+    each = [s // c for s, c in zip(like.shards, like.chunks, strict=True)]
+    return tuple(c * max(1, min(e, math.ceil(n / c))) for c, e, n in zip(chunks, each, shape, strict=True))
+
+
+def create_array(place: str, layout: Layout, zarr_format: int | None = None, separator: str | None = None) -> Any:
+    """An empty array at ``place``, a folder that is not there yet."""
+    zarr = needs("zarr", "zarr", "files")
+    like: Any = layout.like.array if isinstance(layout.like, ZarrSource) else None
+    number = zarr_format or (3 if like is None else like.metadata.zarr_format)
+    base = layout.chunks or (like.chunks if like is not None else default_chunks(layout.shape, layout.dtype))
+    chunks = clipped(base, layout.shape)
+    same = like is not None and like.metadata.zarr_format == number
+    options: dict[str, Any] = {}
+    if same and compresses_alike(like, layout.dtype):
+        options |= {"compressors": like.compressors, "filters": like.filters}
+    if number == 3:
+        options["shards"] = shards_of(like, chunks, layout.shape) if layout.chunks is None else None
+        options["dimension_names"] = layout.dims
+    if separator is None and same:
+        separator = separator_of(like)
+    if separator is not None:
+        options["chunk_key_encoding"] = {"name": "v2" if number == 2 else "default", "separator": separator}
+    return zarr.create_array(
+        place, shape=layout.shape, chunks=chunks, dtype=layout.dtype, zarr_format=number, fill_value=0,
+        attributes=dict(layout.attributes), **options,
+    )  # fmt: skip
+
+
+def compresses_alike(like: Any, dtype: DType) -> bool:
+    """Whether the codecs of the input mean the same for the result: a filter may be made for one dtype alone."""
+    return like.dtype == dtype or not like.filters
+
+
+def separator_of(array: Any) -> str | None:
+    if array.metadata.zarr_format == 2:
+        return str(array.metadata.dimension_separator)
+    return getattr(array.metadata.chunk_key_encoding, "separator", None)
+
+
+@contextmanager
+def create_target(store: Path, inner: str, layout: Layout, overwrite: bool) -> Iterator[ZarrTarget]:
+    """A new store, or a new array in a group that is there."""
+    zarr = needs("zarr", "zarr", "files")
+    if not inner or not store.exists():
+        with replacing(store, overwrite) as beside:
+            place = beside
+            if inner:
+                create_groups(zarr, beside, Path(inner).parent, 3 if layout.like is None else format_of(layout))
+                place = beside / inner
+            yield ZarrTarget(create_array(str(place), layout))
+        return
+    root = zarr.open(str(store), mode="r")
+    if not isinstance(root, zarr.Group):
+        raise FileError(f"{store} is an array, not a group: {inner} cannot be written into it")
+    number = root.metadata.zarr_format
+    path = store / inner
+    create_groups(zarr, store, Path(inner).parent, number)
+    check_place(path, overwrite)
+    with replacing(path, overwrite) as beside:
+        yield ZarrTarget(create_array(str(beside), layout, number))
+    if (store / ".zmetadata").exists() or root.metadata.consolidated_metadata is not None:
+        zarr.consolidate_metadata(str(store))
+
+
+def format_of(layout: Layout) -> int:
+    array = getattr(layout.like, "array", None)
+    metadata = getattr(array, "metadata", None)
+    return int(getattr(metadata, "zarr_format", 3))
+
+
+def create_groups(zarr: Any, store: Path, inner: Path, number: int) -> None:
+    """The groups on the way to an array."""
+    for part in (store, *(store / p for p in reversed(inner.parents) if str(p) != "."), store / inner):
+        if not (part / "zarr.json").exists() and not (part / ".zgroup").exists():
+            zarr.create_group(str(part), zarr_format=number)
+        elif (part / ".zarray").exists():
+            raise FileError(f"{part} is an array, not a group")
