@@ -72,6 +72,11 @@ CASES: list[tuple[Callable[[], Any], str]] = [
         lambda: cn.Tensor(X, requires_grad=True),  # type: ignore[arg-type]
         "TypeError: Tensor: requires_grad=True is constant=False here: write Tensor(data, constant=False)",
     ),
+    (
+        lambda: T().backward(retain_graph=True),  # type: ignore[arg-type]
+        "TypeError: backward: retain_graph=True is not needed: compute again before the next backward(): "
+        "write backward()",
+    ),
     (lambda: cn.Tensor(X, constant="yes"), "TypeError: Tensor: constant='yes': True, False or None is needed"),  # type: ignore[arg-type]
     (
         lambda: cn.Tensor([1, 2], constant=False),

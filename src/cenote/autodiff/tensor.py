@@ -37,7 +37,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def without_foreign(function: F) -> F:
     """Leave arguments that are only refused out of the signature that is shown."""
     signature = inspect.signature(function)
-    shown = [p for p in signature.parameters.values() if p.name != "foreign"]
+    shown = [p for p in signature.parameters.values() if p.name not in ("extra", "foreign")]
     function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
     return function
 
@@ -80,10 +80,10 @@ class Tensor(NDArrayOperatorsMixin):
     __array_priority__ = 1000
 
     @without_foreign
-    def __init__(self, data: Any, *, constant: bool | None = None, **foreign: Never) -> None:
-        if foreign:  # a decorator, as functions have it, would cost a tenth of the call
+    def __init__(self, data: Any, *extra: Never, constant: bool | None = None, **foreign: Never) -> None:
+        if extra or foreign:  # a decorator, as functions have it, would cost a tenth of the call
             options = {"constant": constant, **foreign}
-            raise TypeError(f"Tensor: {hints().explain(Tensor, (data,), options)}") from None
+            raise TypeError(f"Tensor: {hints().explain(Tensor, (data, *extra), options)}") from None
         value = np.array(data_of(data) if isinstance(data, Tensor) else checked(data))
         if constant is None:
             constant = not is_differentiable(value.dtype)
@@ -192,7 +192,8 @@ class Tensor(NDArrayOperatorsMixin):
 
     # ------------------------------------------------------------------------------------------ what it can do
 
-    def backward(self, g: Any = None) -> None:
+    @without_foreign
+    def backward(self, g: Any = None, **foreign: Never) -> None:
         """Set ``grad`` of every Tensor that this one was computed from.
 
         Parameters
@@ -204,6 +205,8 @@ class Tensor(NDArrayOperatorsMixin):
         -----
         The graph is freed: compute the Tensor again before calling this again.
         """
+        if foreign:
+            raise TypeError(f"backward: {hints().explain(self.backward, (g,), foreign)}") from None
         if self._level:
             raise TypeError("backward() works on Tensors, not inside of vjp, jvp, linearize or grad")
         if self._node is None:

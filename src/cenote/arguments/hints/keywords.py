@@ -73,10 +73,10 @@ def own_layout(value: Any) -> Any:
 
 def spatial_sizes(draft: Draft, value: Any) -> Any:
     """torch also takes the sizes of all axes."""
-    entries, window, shape = as_sequence(value), draft.window, draft.shape
-    if entries is None or window is None or shape is None or len(entries) != len(shape):
+    entries, positions, shape = as_sequence(value), draft.positions, draft.shape
+    if entries is None or positions is None or shape is None or len(entries) != len(shape):
         return value
-    return entries[-len(window) :]
+    return tuple(entries[position] for position in positions)
 
 
 # ------------------------------------------------------------------------------------------------------ rules

@@ -6,13 +6,15 @@ import contextlib
 import difflib
 import inspect
 from collections.abc import Mapping
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from ..errors import WHICH_AXES, Argument, Cause, Hint
-from .drafts import CONVOLUTIONS, Draft, Function, Note, is_dialect, ways_to_lie
-from .keywords import FLAGS
+from ..values import as_sequence
+from .drafts import CONVOLUTIONS, Draft, Function, Note, is_dialect, shape_of, ways_to_lie
+from .keywords import FLAGS, spatial_sizes
 from .paddings import PADDING_WORDS, padded_as
 from .reductions import name_of, named_reduction, reduction
 from .words import CHOICES, LAYOUTS, PAD_MODES, SCIPY_MODES
@@ -85,6 +87,12 @@ def hint(draft: Draft, cause: Cause) -> str:
     elif topic in FLAGS and type(value) is int and value in (0, 1):
         draft.given[topic] = bool(value)
         note = written(draft, f"{value} is {topic}={bool(value)}")
+    elif topic == "output_shape" and spatial_sizes(draft, value) is not value:
+        draft.given[topic] = spatial_sizes(draft, value)
+        note = f"write {draft}"
+    elif topic == "shape" and shape_of(getattr(value, "shape", None), is_shape=True) is not None:
+        draft.given[topic] = shape_of(value)
+        note = written(draft, "its shape is needed")
     elif topic == "p" and isinstance(value, str) and "inf" in value.lower():
         draft.given["p"] = np.inf
         note = written(draft, f"{value!r} is p=np.inf")
@@ -135,8 +143,11 @@ def extended(draft: Draft, mode: str) -> Note | None:
 def fold_arguments(draft: Draft) -> str | None:
     """pool: a reduction of one array, or the order that flax and JAX have."""
     window, init, fn = (draft.given.get(name) for name in ("window", "init", "reduce_fn"))
-    if not callable(fn) and callable(init) and named_reduction(fn) is None:  # flax's order
-        draft.given.update(window=fn, init=window, reduce_fn=init)
+    if not callable(fn) and callable(init) and named_reduction(fn) is None:
+        if as_sequence(window) is not None and isinstance(fn, Number):
+            draft.given.update(init=fn, reduce_fn=init)
+            return written(draft, "the initial value comes before the function")
+        draft.given.update(window=fn, init=window, reduce_fn=init)  # flax's order
         draft.settle()
         return written(draft, "the window comes before the initial value and the function")
     for given in (fn, init):

@@ -42,6 +42,7 @@ SYNONYMS: dict[str, frozenset[str]] = {
         "dtype": "out_dtype output_dtype result_dtype preferred_element_type result_type",
         "out": "output dst result",
         "y": "x input inputs pooled values",
+        "g": "gradient grad cotangent",
         "indices": "index idx argmax",
         "f": "fn func fun function",
         "argnums": "argnum wrt",
@@ -65,6 +66,8 @@ LEFT_OUT = {
     "preserve_range": "values keep their range",
     "keep_attrs": "an array has no attributes",
     "holomorphic": "complex functions need no flag",
+    "retain_graph": "compute again before the next backward()",
+    "create_graph": "grad(grad(f)) gives second derivatives",
 }
 
 # What reduces a window, as a NumPy function, a Python function or a word: our function and its arguments.
@@ -172,6 +175,12 @@ TENSOR_ATTRIBUTES = {
     "numpy": "data",
     "detach": "data",
     "cpu": "data",
+    "clone": "copy",
+    "to": "astype",
+    "float": "astype",
+    "double": "astype",
+    "unsqueeze": "reshape",
+    "t": "T",
     "value": "data",
     "requires_grad": "constant, which is False where there is a derivative",
     "zero_grad": "null_grad",

@@ -82,7 +82,7 @@ class Tensor(autodiff.Tensor):
         """The Tensors that are views of this one."""
         return list(self._views.values()) if self._views else []
 
-    def backward(self, grad: Any = None) -> None:
+    def backward(self, grad: Any = None) -> None:  # type: ignore[override]
         """Set ``grad`` of every Tensor that this one was computed from; those are variables without a history then.
 
         ``grad`` is the gradient of something by this Tensor, ones by default. The gradient of a view is that part of
