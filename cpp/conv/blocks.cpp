@@ -4,9 +4,9 @@ namespace cenote {
 
 namespace {
 
-constexpr int64_t kPanelBytes = 160 * 1024;  // of packed weights that are used again and again for the pixels of a tile
+constexpr int64_t kPanelBytes = 160 * 1024;  // of packed weights, which are reused for all pixels of a tile
 
-// Source elements of a block of 8 results along the last axis, at most.
+// An upper bound of the source pixels for 8 results along the last axis.
 int64_t least_elements(const ConvPlan& p) {
     int64_t elements = 1;
     for (size_t q = 0; q < p.axes.size(); ++q) {
@@ -51,7 +51,7 @@ std::vector<Block> choose_blocks(ConvPlan& p, int64_t copies, int64_t panel, int
         else
             break;
     }
-    // As equal as they can be.
+    // As even as possible.
     if (count > 0 && count < p.reduce) count = ceil_div(ceil_div(p.reduce, ceil_div(p.reduce, count)), unit) * unit;
 
     std::vector<Block> blocks;
@@ -93,15 +93,15 @@ void build_runs(const ConvPlan& p, const Block& b, const SourceBox& box, const s
     runs.clear();
     if (b.count == 0) return;
     const int axes = static_cast<int>(p.axes.size());
-    struct Place {
+    struct TapOffset {
         int64_t at, index;
     };
-    std::vector<std::vector<Place>> places(axes);
+    std::vector<std::vector<TapOffset>> offsets(axes);
     int64_t weight = 1;
     for (int q = axes - 1; q >= 0; --q) {
         for (const Tap& tap : taps_of(p.axes[q], phase[q], b.chunk[q]))
-            places[q].push_back({tap_at(box, q, tap.offset), (tap.index - b.chunk[q].begin) * weight});
-        if (places[q].empty()) return;
+            offsets[q].push_back({tap_at(box, q, tap.offset), (tap.index - b.chunk[q].begin) * weight});
+        if (offsets[q].empty()) return;
         weight *= b.chunk[q].end - b.chunk[q].begin;
     }
     const bool along = shape == RunShape::pixels && b.count == 1 && tap_step(p, b, box, phase) != 0;
@@ -109,15 +109,15 @@ void build_runs(const ConvPlan& p, const Block& b, const SourceBox& box, const s
     for (;;) {
         int64_t outer = 0, index = 0;
         for (int q = 0; q < axes - 1; ++q) {
-            outer += places[q][at[q]].at;
-            index += places[q][at[q]].index;
+            outer += offsets[q][at[q]].at;
+            index += offsets[q][at[q]].index;
         }
-        const std::vector<Place>& last = places[axes - 1];
+        const std::vector<TapOffset>& last = offsets[axes - 1];
         if (along) {
             runs.push_back({index + last[0].index, outer + last[0].at, static_cast<int64_t>(last.size())});
         } else {
-            for (const Place& place : last) {
-                const int64_t from = outer + place.at, step = (index + place.index) * b.count;
+            for (const TapOffset& tap : last) {
+                const int64_t from = outer + tap.at, step = (index + tap.index) * b.count;
                 if (shape == RunShape::pixels) {
                     runs.push_back({step, from, b.count});
                 } else if (shape == RunShape::lanes) {
@@ -125,19 +125,19 @@ void build_runs(const ConvPlan& p, const Block& b, const SourceBox& box, const s
                         runs.push_back({from + r * box.channel_step, (step + r) * pitch, 1});
                 } else if (!runs.empty() && runs.back().a + runs.back().length == from &&
                            runs.back().b + runs.back().length == step) {
-                    runs.back().length += b.count;  // the next tap lies right behind this one
+                    runs.back().length += b.count;  // the next tap is contiguous with this one
                 } else {
                     runs.push_back({from, step, b.count});
                 }
             }
         }
         int q = axes - 2;
-        while (q >= 0 && ++at[q] == places[q].size()) at[q--] = 0;
+        while (q >= 0 && ++at[q] == offsets[q].size()) at[q--] = 0;
         if (q < 0) return;
     }
 }
 
-bool taps_in_one_piece(const ConvPlan& p, const Block& b) {
+bool taps_contiguous(const ConvPlan& p, const Block& b) {
     int64_t step = 0;
     for (int q = static_cast<int>(p.axes.size()) - 1; q >= 0; --q) {
         const ConvPlanAxis& a = p.axes[q];
@@ -151,13 +151,13 @@ bool taps_in_one_piece(const ConvPlan& p, const Block& b) {
 }
 
 Span interior_windows(const ConvPlanAxis& a, size_t phase, Span u) {
-    Span whole = u;
+    Span interior = u;
     for (const Tap& tap : a.phases[phase].taps) {
-        whole.begin = max(whole.begin, ceil_div(-tap.offset, a.step));
-        whole.end = min(whole.end, floor_div(a.n - 1 - tap.offset, a.step) + 1);
+        interior.begin = max(interior.begin, ceil_div(-tap.offset, a.step));
+        interior.end = min(interior.end, floor_div(a.n - 1 - tap.offset, a.step) + 1);
     }
-    if (whole.begin >= whole.end) whole = {u.end, u.end};
-    return whole;
+    if (interior.begin >= interior.end) interior = {u.end, u.end};
+    return interior;
 }
 
 void real_outer_taps(const ConvPlan& p, const std::vector<size_t>& phase, const std::vector<int64_t>& at,

@@ -1,4 +1,4 @@
-// The reduction of a convolution: the channels and taps that are summed up at a time.
+// Blocks of the reduction of a convolution: the channels and taps that are summed at a time.
 #pragma once
 
 #include <vector>
@@ -7,15 +7,15 @@
 
 namespace cenote {
 
-// Channels first … first+count-1 and a chunk of the taps of each axis; `start` is where it begins in the whole
-// reduction of `steps` products.
+// Channels first … first+count-1 and a chunk of the taps of each axis; `start` is its position in the whole reduction,
+// in which it has `steps` products.
 struct Block {
     std::vector<Span> chunk;
     int64_t first, count, start, steps;
 };
 
-// Blocks whose boxes fit into a tile, and whose panels of `panel` lanes into a cache, of at most so many channels. They
-// do not depend on threads.
+// Blocks whose boxes fit into a tile, and whose panels of `panel` lanes fit into the cache, with at most
+// `most_channels` channels. They do not depend on the number of threads.
 std::vector<Block> choose_blocks(ConvPlan& plan, int64_t copies, int64_t panel, int64_t& steps,
                                  int64_t most_channels = INT64_MAX);
 
@@ -43,25 +43,24 @@ void for_taps(const ConvPlan& p, const Block& b, Body body) {
 
 enum class RunShape : uint8_t { channels, pixels, lanes };
 
-// The reduction of a block for the windows of a phase (one per axis), as runs of a kernel's call. `pitch` is between
-// one step and the next of weights in lanes.
+// The reduction of a block for the windows of a phase (one per axis), as runs of a kernel call. `pitch`: elements
+// between steps of weights in lanes.
 void build_runs(const ConvPlan& p, const Block& b, const SourceBox& box, const std::vector<size_t>& phase,
                 RunShape shape, int64_t pitch, std::vector<Run>& runs);
 
-// With one channel, runs of pixel lanes go along the last axis: from one tap to the next, in elements.
+// With one channel, runs of pixel lanes go along the last axis: the elements between two taps.
 int64_t tap_step(const ConvPlan& p, const Block& b, const SourceBox& box, const std::vector<size_t>& phase);
 
-// All taps of a channel next to each other in memory, from the first to the last or the other way round, and all of
-// them in this block.
-bool taps_in_one_piece(const ConvPlan& p, const Block& b);
+// Whether all taps of a channel are contiguous in memory, in either direction, and all in this block.
+bool taps_contiguous(const ConvPlan& p, const Block& b);
 
-// ------------------------------------------------------------------------------ without a box: real elements only
+// ------------------------------------------------------------------------------ without a box: taps on real pixels
 
-// Of the windows `u` of an axis those whose taps are all real.
+// The windows of `u` along an axis without taps on padding.
 Span interior_windows(const ConvPlanAxis& a, size_t phase, Span u);
 
-// The real taps of windows `at` on all axes but the last, and with window `last` on the last one too: offsets in the
-// source in bytes, then in elements; in weights `pitch` apart.
+// The taps of windows `at` that are not on padding, on all axes but the last; and with window `last` on the last axis
+// too: offsets in the source in bytes, then in elements; in the weights `pitch` apart.
 void real_outer_taps(const ConvPlan& p, const std::vector<size_t>& phase, const std::vector<int64_t>& at,
                      std::vector<Run>& outer);
 void real_taps(const ConvPlan& p, const std::vector<size_t>& phase, const std::vector<Run>& outer, int64_t last,

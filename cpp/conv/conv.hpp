@@ -11,7 +11,7 @@ struct ConvAxis {
     int64_t n, o, k, s, d, low;  // as in Axis
 };
 
-// An array of the problem; strides in bytes.
+// An array of the problem, with strides in bytes.
 struct ConvArray {
     char* data;
     int64_t stride[kMaxDims];
@@ -30,12 +30,12 @@ struct ConvProblem {
 };
 
 void convolve(const ConvProblem& problem);
-// The name of the method that it would take (registry.cpp).
+// The name of the method that convolve() would use (registry.cpp).
 const char* conv_method_of(const ConvProblem& problem);
 
-// As set_limits() for pooling.
+// Like set_limits() for pooling.
 void set_conv_limits(int64_t bytes_per_tile, int64_t elements_per_thread);
-// For tests: overlap-save where it costs less, never, or wherever it is possible.
+// For tests: use overlap-save where it costs less, never, or wherever it is possible.
 enum class FftMode : uint8_t { automatic, never, always };
 void set_fft(FftMode mode);
 

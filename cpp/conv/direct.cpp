@@ -1,4 +1,4 @@
-// Convolution, and its adjoint with respect to the input: which kernel, how it is cut into tasks.
+// Direct convolution, and its adjoint with respect to the input: the choice of kernels, and the division into tasks.
 
 #include "conv/direct.hpp"
 
@@ -10,13 +10,13 @@ namespace cenote {
 
 namespace {
 
-constexpr int64_t kFewPixels = 512;  // up to these weights are used so rarely that they are not packed beforehand
+constexpr int64_t kFewPixels = 512;  // up to this many, weights are reused so little that tasks pack them
 constexpr int64_t kLatePanels = 4;
 constexpr int64_t kFewChannels = 4;
 constexpr int64_t kLongTiles = 4;
-constexpr int64_t kLookedAt = 256;  // results along a row that are looked at together
+constexpr int64_t kCheckedResults = 256;  // results of a row that are checked at a time
 
-// Whether kernels may write results where they belong.
+// Whether kernels may write directly to the result.
 bool writes_results(const Forward& f) {
     const ConvPlan& p = f.plan;
     if (!p.same || reinterpret_cast<uintptr_t>(p.result) % p.part_bytes) return false;
@@ -28,16 +28,16 @@ bool writes_results(const Forward& f) {
     return p.result_channel == p.part_bytes * p.parts;
 }
 
-// Whether tasks go through the source where it is, once: all that they need again are a few rows and the weights.
-bool goes_through(const Forward& f) {
+// Whether tasks stream through the source in place: they reuse only a few rows and the weights.
+bool streams_source(const Forward& f) {
     const ConvPlan& p = f.plan;
     if (f.lanes != Lanes::channels || f.blocks.size() > 1 || p.taps != 1 || !f.to_result) return false;
     if (p.source_channel != p.part_bytes * p.parts || reinterpret_cast<uintptr_t>(p.source) % p.part_bytes)
         return false;
     for (const ConvPlanAxis& a : p.axes) {
         if (a.stride % p.width || a.phases.size() != 1) return false;
-        const Span whole = interior_windows(a, 0, a.u);
-        if (whole.begin != a.u.begin || whole.end != a.u.end) return false;
+        const Span interior = interior_windows(a, 0, a.u);
+        if (interior.begin != a.u.begin || interior.end != a.u.end) return false;
     }
     return true;
 }
@@ -48,13 +48,13 @@ Lanes choose_lanes(const ConvPlan& p) {
     if (p.groups > 1 && p.parts == 1 && !planar && p.out < vector && (p.out == 1 || p.reduce == 1))
         return Lanes::groups;
     if (p.groups > 1 && !planar && p.reduce > p.parts) return Lanes::channels;
-    // Planes in, planes out, and each number in goes to many out: nothing is transposed, unless planes are so small
+    // Planes in, planes out, and each input is used for many outputs: nothing is transposed, unless planes are so small
     // that many lanes would be empty.
     const bool small = p.pixels <= kFewPixels && p.axes.back().u.end - p.axes.back().u.begin < 4 * vector;
     if (planar && !small && p.taps == 1 && p.groups == 1 && p.parts == 1 && p.out >= p.reduce &&
         p.axes.back().out_stride == p.part_bytes && p.axes.back().out_step == 1)
         return Lanes::pixels;
-    // The same with a few channels in and many taps, if rows are long enough for whole blocks of vectors.
+    // The same with few input channels and many taps, if rows are long enough for interior blocks of vectors.
     const int64_t columns = p.axes.back().u.end - p.axes.back().u.begin;
     if (planar && p.groups == 1 && p.parts == 1 && p.same && p.reduce <= kFewChannels && columns >= 8 * vector &&
         p.axes.back().out_stride == p.part_bytes && p.axes.back().out_step == 1)
@@ -76,44 +76,44 @@ void run_task(const void* context, int64_t index, Arena* arena) {
     task.run();
 }
 
-// A bundle of groups multiplies elements of one group by the zeros of another: what is not finite would spread. Only
-// results show whether there was any, for padding and gaps hide elements.
-struct Look {
+// A bundle of groups multiplies elements of one group by the zeros of another, so NaN and infinities would spread. Only
+// the results show whether there are any: padding and gaps may hide elements.
+struct FiniteCheck {
     const ConvPlan& plan;
     std::atomic<bool> finite;
 };
 
 template <class T>
 bool all_finite(const void* numbers, int64_t count) {
-    T strange{};
+    T differences{};
     for (int64_t i = 0; i < count; ++i)
-        strange += static_cast<const T*>(numbers)[i] - static_cast<const T*>(numbers)[i];
-    return strange == T{};
+        differences += static_cast<const T*>(numbers)[i] - static_cast<const T*>(numbers)[i];
+    return differences == T{};
 }
 
-void look_at_some(const void* context, int64_t index, Arena* arena) {
-    auto& look = *static_cast<Look*>(const_cast<void*>(context));
-    const ConvPlan& p = look.plan;
+void check_some(const void* context, int64_t index, Arena* arena) {
+    auto& check = *static_cast<FiniteCheck*>(const_cast<void*>(context));
+    const ConvPlan& p = check.plan;
     const ConvPlanAxis& row = p.axes.back();
-    const int64_t pieces = ceil_div(row.out_n, kLookedAt), first = index % pieces * kLookedAt;
-    const int64_t some = min(kLookedAt, row.out_n - first), channels = p.groups * p.out;
+    const int64_t parts = ceil_div(row.out_n, kCheckedResults), first = index % parts * kCheckedResults;
+    const int64_t some = min(kCheckedResults, row.out_n - first), channels = p.groups * p.out;
     const char* from = p.result + first * row.out_stride;
-    index /= pieces;
+    index /= parts;
     for (size_t q = p.axes.size() - 1; q-- > 0; index /= p.axes[q].out_n)
         from += index % p.axes[q].out_n * p.axes[q].out_stride;
-    void* held = arena_take(arena, some * channels * p.width);
-    load_channels(p, from, row.out_stride, p.result_channel, held, channels, 1, some, channels);
-    if (!(p.width == 8 ? all_finite<double>(held, some * channels) : all_finite<float>(held, some * channels)))
-        look.finite.store(false, std::memory_order_relaxed);
+    void* copy = arena_take(arena, some * channels * p.width);
+    load_channels(p, from, row.out_stride, p.result_channel, copy, channels, 1, some, channels);
+    if (!(p.width == 8 ? all_finite<double>(copy, some * channels) : all_finite<float>(copy, some * channels)))
+        check.finite.store(false, std::memory_order_relaxed);
 }
 
 bool results_are_finite(const ConvPlan& p, int threads) {
     if (p.part < DType::f16) return true;
-    Look look{p, true};
-    int64_t rows = ceil_div(p.axes.back().out_n, kLookedAt);
+    FiniteCheck check{p, true};
+    int64_t rows = ceil_div(p.axes.back().out_n, kCheckedResults);
     for (size_t q = 0; q + 1 < p.axes.size(); ++q) rows *= p.axes[q].out_n;
-    parallel_for(rows, threads, &look_at_some, &look);
-    return look.finite.load(std::memory_order_relaxed);
+    parallel_for(rows, threads, &check_some, &check);
+    return check.finite.load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -141,31 +141,31 @@ void choose_method(Forward& f, bool bundles) {
 
 namespace {
 
-// False: results are to be made anew, without bundles.
+// Returns false if the results have to be recomputed without bundles.
 bool run_directly(const ConvPlan& plan, bool bundles) {
     Forward f{};
     f.plan = plan;
     choose_method(f, bundles);
     ConvPlan& p = f.plan;
     const ConvKernels& k = *p.kernels;
-    const bool alone = f.lanes == Lanes::groups;
-    const int64_t copies = alone ? p.groups * p.out : 1;
+    const bool depthwise = f.lanes == Lanes::groups;
+    const int64_t copies = depthwise ? p.groups * p.out : 1;
     const double products =
         static_cast<double>(p.pixels) * static_cast<double>(p.taps) * static_cast<double>(p.groups * p.out * p.reduce);
     const int threads = conv_threads(products);
     const int64_t wanted = threads > 1 ? 4 * threads : 1;
-    // Groups of few channels go together: what is the same for all of them is laid out once.
+    // Groups of few channels are computed together, which shares the setup.
     const int64_t together = max(16, min(64, conv_tile_bytes() / p.width / all_elements(p))) / max(1, p.reduce);
-    f.group_range = alone ? p.groups : f.blocks.size() > 1 ? 1 : max(1, min(p.groups, together));
+    f.group_range = depthwise ? p.groups : f.blocks.size() > 1 ? 1 : max(1, min(p.groups, together));
     f.group_ranges = ceil_div(p.groups, f.group_range);
-    const int64_t channels = f.blocks[0].count * copies * (alone ? 1 : f.group_range);
-    const int64_t results = f.to_result ? 0 : p.out * copies * (alone ? 1 : f.group_range);
-    if (alone && f.blocks.size() == 1 && reads_in_place(p))
+    const int64_t channels = f.blocks[0].count * copies * (depthwise ? 1 : f.group_range);
+    const int64_t results = f.to_result ? 0 : p.out * copies * (depthwise ? 1 : f.group_range);
+    if (depthwise && f.blocks.size() == 1 && reads_in_place(p))
         choose_row_tiles(p, copies, conv_tile_bytes(), wanted);
     else if (f.by_taps)
         choose_conv_tiles(p, 0, 0, conv_tile_bytes(), 1);
     else
-        choose_conv_tiles(p, channels, results, conv_tile_bytes() * (goes_through(f) ? kLongTiles : 1),
+        choose_conv_tiles(p, channels, results, conv_tile_bytes() * (streams_source(f) ? kLongTiles : 1),
                           f.pack_late ? 1 : ceil_div(wanted, f.group_ranges));
     const int64_t tiles = tile_count(p);
     f.ranges = 1;

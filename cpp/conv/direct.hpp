@@ -1,4 +1,4 @@
-// What the tasks of a convolution share.
+// Direct convolution: what planning and tasks share.
 #pragma once
 
 #include "conv/blocks.hpp"
@@ -6,7 +6,7 @@
 
 namespace cenote {
 
-// What a vector is made of: channels of the result, its pixels along the last axis, or channels that are groups.
+// What vector lanes are: channels of the result, its pixels along the last axis, or groups (depthwise).
 enum class Lanes : uint8_t { channels, pixels, groups };
 
 struct Forward {
@@ -14,58 +14,58 @@ struct Forward {
     Lanes lanes;
     Layout layout;
     std::vector<Block> blocks;
-    int64_t steps;                      // of the whole reduction
-    int64_t padded_out;                 // channels of a group, in packed weights
-    int64_t lane_pitch;                 // lanes that are groups: elements from one packed step to the next
+    int64_t steps;                      // products of the whole reduction
+    int64_t padded_out;                 // channels per group, in packed weights
+    int64_t lane_pitch;                 // depthwise: elements between packed steps
     int64_t range, ranges;              // channels of the result per task
     int64_t group_range, group_ranges;  // groups per task
-    bool to_result;                     // kernels write where the results belong
+    bool to_result;                     // kernels write directly to the result
     bool pack_late;                     // each task packs the weights it needs
-    bool by_taps;                       // one tap after the other, for its real windows: see direct_taps.cpp
-    Memory weights, init, copy;         // of the source
+    bool by_taps;                       // tap by tap: see direct_taps.cpp
+    Memory weights, init, copy;         // copy: of the source
 };
 
-// Channels of the result that one call of a kernel makes, from `first` on.
+// How many channels of the result one kernel call computes, from `first` on.
 int64_t panel_at(const Forward& f, int64_t first, int64_t end);
 
-// The weights of a block for channels begin … end-1 of a group, as panels one after the other. A panel is
-// [step][lane], its lanes are filled up to whole vectors. For lanes that are groups it is [step][group, channel], and
-// goes on with the first lanes behind the last one: kernels may go from pixel to pixel within a vector.
+// The packed weights of a block for channels begin … end-1 of a group: panels, one after the other. A panel is
+// [step][lane], with lanes filled up to whole vectors. For depthwise lanes it is [step][group, channel], and the first
+// lanes are repeated after the last one, because a vector may run from one pixel into the next.
 void pack_block(const Forward& f, const Block& b, int64_t group, int64_t begin, int64_t end, char* to);
 
-// All of them, and the bias.
+// Packs all weights and the bias.
 void pack_weights(Forward& f);
 
-// Where the panels of a block are, in bytes.
+// The offset of the panels of a block, in bytes.
 static inline int64_t packed_at(const Forward& f, const Block& b, int64_t group, int64_t first) {
     const ConvPlan& p = f.plan;
     if (f.lanes == Lanes::groups) return b.start * f.lane_pitch * p.width;
     return ((group * f.steps + b.start) * f.padded_out + first * b.steps) * p.width;
 }
 
-// Lanes, blocks and layout of a direct sum. With bundles, what is not finite spreads from group to group.
+// Chooses lanes, blocks and layout of a direct sum. With bundles, NaN and infinities spread between groups.
 void choose_method(Forward& f, bool bundles);
 
-// Small planes of many channels: see direct_taps.cpp. Whether they are summed up tap by tap, with the blocks for that,
-// and the source as tasks need it.
-constexpr int64_t kTapPanels = 2;  // of channels of the result, per task
+// Small planes with many channels (direct_taps.cpp): whether they are computed tap by tap, which sets the blocks; and
+// the copy of the source that tasks read.
+constexpr int64_t kTapPanels = 2;  // panels of channels of the result per task
 bool taps_pay(Forward& f);
 void copy_source(Forward& f, int threads);
 
-// Filters of 3 × 3 taps, or made of such pieces, without a stride, on many channels: see winograd.cpp.
+// Filters of 3×3 taps, or made of such parts, with stride 1 and many channels: see winograd.cpp.
 bool winograd_pays(const ConvPlan& p);
 void run_winograd(ConvPlan& plan);
 
-// Long filters, where that costs less: see fft.cpp. False: nothing was done.
+// Long filters, where it costs less: see fft.cpp. Returns false if it did nothing.
 bool run_fft(const ConvPlan& plan);
-// By direct sums.
+// Direct sums.
 void run_directly(const ConvPlan& plan);
 void run_filter_directly(ConvPlan& plan);
 
-// The results of a tile on one axis: all phases together leave no gaps.
+// The results of a tile along one axis: all phases together are contiguous.
 Span results_of(const ConvPlan& p, const Tile& tile, size_t axis);
 
-// One box of results.
+// One tile of results.
 struct ForwardTask {
     const Forward& f;
     const ConvPlan& p;
@@ -73,9 +73,9 @@ struct ForwardTask {
     Tile tile;
     Span groups, out;         // groups, and channels of the result in each of them
     int64_t rows = 0;         // pixels of the tile, of all phases
-    char* scratch = nullptr;  // results, unless they go to memory at once
+    char* scratch = nullptr;  // results, unless they are written directly
     const char* panels = nullptr;
-    char* refill = nullptr;  // where the box is filled for each group when its turn comes
+    char* refill = nullptr;  // the box is filled here for one group at a time
     SourceBox box{};
     std::vector<Run> runs{};
     std::vector<int64_t> from{}, to{};
@@ -97,11 +97,11 @@ struct ForwardTask {
     int64_t columns() const { return u.back().end - u.back().begin; }
     int64_t column_bytes() const { return p.axes.back().out_step * p.axes.back().out_stride; }
     int64_t result_at(int64_t group) const { return (group * p.out + out.begin) / p.parts * p.result_channel; }
-    bool lay_phase(int64_t& pixels);
+    bool set_phase(int64_t& pixels);
     const char* panels_of(const Block& b, int64_t group) const;
-    int64_t place_of(const std::vector<int64_t>& at) const;
+    int64_t index_in_tile(const std::vector<int64_t>& at) const;
     void channels_phase(const Block& b, bool first);
-    void lay_taps();
+    void list_tap_rows();
     void taps_block(const Block& b, bool first);
     void pixels_phase(const Block& b, bool first, int64_t before);
     void groups_phase(const Block& b, bool first, int64_t before);

@@ -1,9 +1,9 @@
-// Small planes of many channels, tap by tap: each tap is a matrix product over the windows that see a real element with
-// it.
+// Small planes with many channels, tap by tap: each tap is a matrix product over the windows in which it is not on
+// padding.
 //
-// On a plane of 7×7 elements a 3×3 filter with padding sees zeros for 18 % of its products, on one of 4×4 elements for
-// 31 %: they are left out. All planes of the batch are rows of one product, because the weights are what is large: each
-// is packed once and used for all of them. The source is read where it is, or from a copy with its channels innermost.
+// On planes of 7×7, 18 % of the products of a padded 3×3 filter are with padding, on planes of 4×4 31 %: they are
+// skipped. All planes of the batch are rows of one product, because the weights are what is large: each is packed once
+// and used for all planes. The source is read in pixel_index, or from a copy with channels innermost.
 
 #include "conv/direct.hpp"
 #include "runtime/parallel.hpp"
@@ -12,43 +12,43 @@ namespace cenote {
 
 namespace {
 
-constexpr int64_t kLeastChain = 32;   // channels of a block: shorter chains are added to the results too often
-constexpr int64_t kMostElements = 4;  // of the source for each result: what a copy may cost
-constexpr int64_t kSameSets = 256;    // bytes: rows so far apart, or a multiple of it, share few places in a cache
+constexpr int64_t kLeastChain = 32;   // channels of a block: shorter chains are accumulated to the results too often
+constexpr int64_t kMostElements = 4;  // source pixels per result: what a copy may cost
+constexpr int64_t kSameSets = 256;    // bytes: rows a multiple of this apart map to few cache sets
 constexpr int64_t kLine = 64;
 
-// The windows of an axis that see a real element with a tap.
+// The windows along an axis for which a tap is not on padding.
 Span real_windows(const ConvPlanAxis& a, const Tap& tap) {
     const Span u = a.phases[0].u;
     const int64_t begin = max(u.begin, ceil_div(-tap.offset, a.step));
     return {begin, max(begin, min(u.end, floor_div(a.n - 1 - tap.offset, a.step) + 1))};
 }
 
-bool sees_all(const ConvPlanAxis& a, const Tap& tap) {
+bool covers_all_windows(const ConvPlanAxis& a, const Tap& tap) {
     const Span real = real_windows(a, tap), u = a.phases[0].u;
     return real.begin == u.begin && real.end == u.end;
 }
 
-// Rows of the source along its last axis, or planes if these are in one piece: body(bytes in the source, first element
-// in the copy, elements).
+// Rows of the source along its last axis, or planes if they are contiguous: body(byte offset in the source, first pixel
+// in the copy, pixels).
 template <class Body>
-void for_pieces(const ConvPlan& p, int64_t first, int64_t end, Body body) {
+void for_source_rows(const ConvPlan& p, int64_t first, int64_t end, Body body) {
     const size_t axes = p.axes.size();
-    size_t walked = axes - 1;
+    size_t looped = axes - 1;
     int64_t elements = axes == 1 ? end - first : p.axes.back().n;
-    while (walked > 1 && p.axes[walked - 1].stride == elements * p.axes.back().stride) elements *= p.axes[--walked].n;
+    while (looped > 1 && p.axes[looped - 1].stride == elements * p.axes.back().stride) elements *= p.axes[--looped].n;
     if (axes == 1) return body(first * p.axes[0].stride, first, elements);
-    std::vector<int64_t> at(walked, 0);
+    std::vector<int64_t> at(looped, 0);
     at[0] = first;
     for (;;) {
-        int64_t from = 0, place = 0;
+        int64_t from = 0, pixel_index = 0;
         for (size_t q = 0; q < axes; ++q) {
-            const int64_t i = q < walked ? at[q] : 0;
+            const int64_t i = q < looped ? at[q] : 0;
             from += i * p.axes[q].stride;
-            place = place * p.axes[q].n + i;
+            pixel_index = pixel_index * p.axes[q].n + i;
         }
-        body(from, place, elements);
-        size_t q = walked;
+        body(from, pixel_index, elements);
+        size_t q = looped;
         while (q-- > 0 && ++at[q] == (q == 0 ? end : p.axes[q].n))
             if (q > 0) at[q] = 0;
         if (at[0] == end) return;
@@ -67,18 +67,18 @@ bool taps_pay(Forward& f) {
     int64_t elements = 1;
     for (const ConvPlanAxis& a : p.axes) {
         if (a.phases.size() != 1 || a.out_step != 1 || a.n == 0) return false;
-        bool whole = false;  // the first tap of all makes the results that others are added to
-        for (const Tap& tap : a.phases[0].taps) whole |= sees_all(a, tap);
-        if (!whole) return false;
+        bool covers_all = false;  // a tap that covers all windows comes first: it initialises the results
+        for (const Tap& tap : a.phases[0].taps) covers_all |= covers_all_windows(a, tap);
+        if (!covers_all) return false;
         elements *= a.n;
     }
     if (elements > kMostElements * p.pixels) return false;
-    // Twice as many channels at a time as fit into a panel's share of the cache otherwise: there are no boxes.
+    // Twice as many channels at a time as would otherwise fit a panel's share of the cache: there are no boxes.
     f.blocks = choose_blocks(p, 0, min(p.out, kTapPanels * p.kernels->panel) / 2, f.steps);
-    bool whole = f.blocks[0].count >= min(p.reduce, kLeastChain);
-    for (const ConvPlanAxis& a : p.axes) whole &= a.chunk >= a.k;
+    bool covers_all = f.blocks[0].count >= min(p.reduce, kLeastChain);
+    for (const ConvPlanAxis& a : p.axes) covers_all &= a.chunk >= a.k;
     for (ConvPlanAxis& a : p.axes) a.chunk = max(a.k, 1);
-    return whole;
+    return covers_all;
 }
 
 void copy_source(Forward& f, int threads) {
@@ -99,9 +99,9 @@ void copy_source(Forward& f, int threads) {
             const auto& g = *static_cast<const Forward*>(context);
             const ConvPlan& q = g.plan;
             const int64_t wide = copied_pixel(q);
-            for_pieces(q, task, task + 1, [&](int64_t from, int64_t place, int64_t count) {
+            for_source_rows(q, task, task + 1, [&](int64_t from, int64_t pixel_index, int64_t count) {
                 load_channels(q, q.source + from, q.axes.back().stride, q.source_channel,
-                              g.copy.get() + place * wide * q.width, wide, 1, count, q.reduce);
+                              g.copy.get() + pixel_index * wide * q.width, wide, 1, count, q.reduce);
             });
         },
         &f);
@@ -111,8 +111,8 @@ void copy_source(Forward& f, int threads) {
     for (size_t q = p.axes.size(); q-- > 0; stride *= p.axes[q].n) p.axes[q].stride = stride;
 }
 
-// The rows of each tap: elements of the source, and results. A tap that all windows see comes first.
-void ForwardTask::lay_taps() {
+// The rows of each tap: source pixels and results. A tap that covers all windows comes first.
+void ForwardTask::list_tap_rows() {
     const size_t axes = p.axes.size();
     const int64_t range = out.end - out.begin;
     phase.assign(axes, 0);
@@ -127,28 +127,28 @@ void ForwardTask::lay_taps() {
     for (;;) {
         TapRows rows_of{};
         int64_t offset = 0, pixels = 1;
-        bool whole = true;
+        bool covers_all = true;
         for (size_t q = 0; q < axes; ++q) {
             const ConvPlanAxis& a = p.axes[q];
             const Tap& tap = a.phases[0].taps[at[q]];
             const Span real = real_windows(a, tap);
             u[q] = {max(real.begin, tile.u[q].begin), min(real.end, tile.u[q].end)};
             pixels *= max(0, u[q].end - u[q].begin);
-            whole &= sees_all(a, tap);
+            covers_all &= covers_all_windows(a, tap);
             rows_of.index = rows_of.index * a.k + tap.index;
             offset += tap.offset * a.stride / p.width;
         }
         if (pixels > 0) {
             for_rows([&](int64_t in, int64_t to_bytes, const auto& windows) {
                 const int64_t step = f.to_result ? column_bytes() / p.width : range;
-                const int64_t begin = f.to_result ? to_bytes / p.width : place_of(windows) * range;
+                const int64_t begin = f.to_result ? to_bytes / p.width : index_in_tile(windows) * range;
                 for (int64_t i = 0; i < columns(); ++i) {
                     rows_of.from.push_back(in + offset + i * box.sides.back().u_step);
                     rows_of.to.push_back(begin + i * step);
                 }
             });
             tap_rows.push_back(std::move(rows_of));
-            if (whole && static_cast<int64_t>(tap_rows.front().from.size()) < rows)
+            if (covers_all && static_cast<int64_t>(tap_rows.front().from.size()) < rows)
                 std::swap(tap_rows.front(), tap_rows.back());
         }
         size_t q = axes;

@@ -1,4 +1,4 @@
-// One box of results of a convolution: for each block of the reduction bring its elements in, then sum up.
+// One tile of results of a direct convolution: for each block of the reduction, fill the box, then sum.
 
 #include "conv/direct.hpp"
 #include "runtime/parallel.hpp"
@@ -12,8 +12,8 @@ constexpr int64_t kRowsAtATime = 96;
 
 }  // namespace
 
-// The windows of the current phase in this tile; false when there are none.
-bool ForwardTask::lay_phase(int64_t& pixels) {
+// The windows of the current phase in this tile; false if there are none.
+bool ForwardTask::set_phase(int64_t& pixels) {
     pixels = 1;
     for (size_t q = 0; q < p.axes.size(); ++q) {
         const Span all = p.axes[q].phases[phase[q]].u;
@@ -23,7 +23,7 @@ bool ForwardTask::lay_phase(int64_t& pixels) {
     return pixels > 0;
 }
 
-// body(pixels of the phases before) for each phase.
+// body(pixels of the previous phases, pixels) for each phase.
 template <class Body>
 void ForwardTask::for_phases(Body body) {
     const size_t axes = p.axes.size();
@@ -32,7 +32,7 @@ void ForwardTask::for_phases(Body body) {
     int64_t before = 0;
     for (;;) {
         int64_t pixels;
-        if (lay_phase(pixels)) body(before, pixels);
+        if (set_phase(pixels)) body(before, pixels);
         before += pixels;
         int q = static_cast<int>(axes) - 1;
         while (q >= 0 && ++phase[q] == p.axes[q].phases.size()) phase[q--] = 0;
@@ -48,15 +48,15 @@ Span results_of(const ConvPlan& p, const Tile& tile, size_t axis) {
             min(a.out_n, (tile.u[axis].end - 1) * a.out_step + bases.end + 1)};
 }
 
-// The place of window `at` of the current phase among the results of the tile, in the order of memory.
-int64_t ForwardTask::place_of(const std::vector<int64_t>& at) const {
-    int64_t place = 0;
+// The index of window `at` of the current phase among the results of the tile, in memory order.
+int64_t ForwardTask::index_in_tile(const std::vector<int64_t>& at) const {
+    int64_t index = 0;
     for (size_t q = 0; q < p.axes.size(); ++q) {
         const Span all = results_of(p, tile, q);
-        place = place * (all.end - all.begin) + at[q] * p.axes[q].out_step + p.axes[q].phases[phase[q]].out_base -
+        index = index * (all.end - all.begin) + at[q] * p.axes[q].out_step + p.axes[q].phases[phase[q]].out_base -
                 all.begin;
     }
-    return place;
+    return index;
 }
 
 const char* ForwardTask::panels_of(const Block& b, int64_t group) const {
@@ -71,7 +71,7 @@ void ForwardTask::channels_phase(const Block& b, bool first) {
     const int64_t columns = this->columns(), range = out.end - out.begin, all = range * (groups.end - groups.begin);
     for_rows([&](int64_t in, int64_t to_bytes, const auto& at) {
         const int64_t step = f.to_result ? column_bytes() / p.width : p.axes.back().out_step * all;
-        const int64_t begin = f.to_result ? to_bytes / p.width : place_of(at) * all;
+        const int64_t begin = f.to_result ? to_bytes / p.width : index_in_tile(at) * all;
         for (int64_t i = 0; i < columns; ++i) {
             from.push_back(in + i * box.sides.back().u_step);
             to.push_back(begin + i * step);
@@ -83,7 +83,7 @@ void ForwardTask::channels_phase(const Block& b, bool first) {
     call.step = 1;
     call.add = !first;
     const auto rows_here = static_cast<int64_t>(from.size());
-    // Rows in one piece come from far away: some of them at a time for all panels, which fetch the next ones meanwhile.
+    // Contiguous rows come from memory: some rows at a time for all panels, which prefetch the next ones.
     const bool ahead = box.direct && runs.size() == 1 && rows_here > 1;
     const int64_t some = ahead ? kRowsAtATime : rows_here;
     call.shares = static_cast<int>(ceil_div(range, p.kernels->panel));
@@ -181,7 +181,7 @@ void ForwardTask::groups_phase(const Block& b, bool first, int64_t before) {
     });
 }
 
-// The same without a box: elements are read where they are, and taps on padding are left out.
+// The same without a box: the source is read in index, and taps on padding are skipped.
 void ForwardTask::groups_in_place(int64_t before) {
     const int last = static_cast<int>(p.axes.size()) - 1;
     const ConvPlanAxis& inner = p.axes[last];
@@ -193,8 +193,8 @@ void ForwardTask::groups_in_place(int64_t before) {
     call.x_step = inner.step * inner.stride / p.width;
     call.out_step = f.to_result ? column_bytes() / p.width : all;
 
-    const Span whole = interior_windows(inner, phase[last], u[last]);
-    // Rows whose taps are all real go together.
+    const Span interior = interior_windows(inner, phase[last], u[last]);
+    // Rows without taps on padding are processed together.
     Span rows{0, 0};
     if (last > 0) {
         rows = interior_windows(p.axes[last - 1], phase[last - 1], u[last - 1]);
@@ -213,7 +213,7 @@ void ForwardTask::groups_in_place(int64_t before) {
         }
         real_outer_taps(p, phase, at, outer);
         for (int64_t begin = u[last].begin; begin < u[last].end;) {
-            const int64_t end = begin == whole.begin ? whole.end : begin + 1;
+            const int64_t end = begin == interior.begin ? interior.end : begin + 1;
             real_taps(p, phase, outer, begin, f.lane_pitch, runs);
             const int64_t column = begin - u[last].begin;
             call.x = p.source;
@@ -245,7 +245,7 @@ void ForwardTask::store_phase(int64_t before) {
     });
 }
 
-// Pixels of channels, of all phases at once: whole rows of results are transposed, not every second one of them.
+// Pixels with channels innermost, all phases at once: complete rows of results are transposed, not every second pixel.
 void ForwardTask::store_rows() {
     const size_t axes = p.axes.size();
     const int64_t range = out.end - out.begin, all = range * (groups.end - groups.begin);
@@ -253,10 +253,10 @@ void ForwardTask::store_rows() {
     for (size_t q = 0; q < axes; ++q) spans.push_back(results_of(p, tile, q));
     const ConvPlanAxis& inner = p.axes.back();
     int64_t columns = spans.back().end - spans.back().begin;
-    size_t walked = axes - 1;  // axes before it are walked through, those behind are one long row
-    while (walked > 0 && p.axes[walked - 1].out_stride == columns * inner.out_stride) {
-        --walked;
-        columns *= spans[walked].end - spans[walked].begin;
+    size_t looped = axes - 1;  // axes before this are looped over, those after it are one long row
+    while (looped > 0 && p.axes[looped - 1].out_stride == columns * inner.out_stride) {
+        --looped;
+        columns *= spans[looped].end - spans[looped].begin;
     }
     std::vector<int64_t> at;
     for (const Span& span : spans) at.push_back(span.begin);
@@ -264,7 +264,7 @@ void ForwardTask::store_rows() {
         char* to = p.result;
         for (size_t q = 0; q < axes; ++q) to += at[q] * p.axes[q].out_stride;
         const char* const from = scratch + row * all * p.width;
-        if (range == p.out) {  // all groups lie next to each other
+        if (range == p.out) {  // groups are contiguous
             store_channels(p, to + result_at(groups.begin), inner.out_stride, p.result_channel, from, all, 1, columns,
                            all);
         } else {
@@ -272,27 +272,27 @@ void ForwardTask::store_rows() {
                 store_channels(p, to + result_at(g), inner.out_stride, p.result_channel,
                                from + (g - groups.begin) * range * p.width, all, 1, columns, range);
         }
-        for (size_t q = walked; q-- > 0 && ++at[q] == spans[q].end;) at[q] = spans[q].begin;
+        for (size_t q = looped; q-- > 0 && ++at[q] == spans[q].end;) at[q] = spans[q].begin;
     }
 }
 
 void ForwardTask::run() {
     for_phases([&](int64_t, int64_t pixels) { rows += pixels; });
     if (rows == 0) return;
-    const bool alone = f.lanes == Lanes::groups;
+    const bool depthwise = f.lanes == Lanes::groups;
     const int64_t count = groups.end - groups.begin;
-    const int64_t lanes = alone ? p.groups * p.out : (out.end - out.begin) * count;
+    const int64_t lanes = depthwise ? p.groups * p.out : (out.end - out.begin) * count;
     if (!f.to_result) scratch = static_cast<char*>(arena_take(arena, rows * lanes * p.width));
-    if (alone && f.blocks.size() == 1 && reads_in_place(p)) {
+    if (depthwise && f.blocks.size() == 1 && reads_in_place(p)) {
         for_phases([&](int64_t before, int64_t) { groups_in_place(before); });
     } else {
-        // Boxes of later blocks are seldom larger than those before.
+        // Boxes of later blocks are rarely larger than earlier ones.
         char *memory = nullptr, *packed = nullptr;
         int64_t space = -1, packed_space = -1;
-        // Planes of groups follow each other through the nearest cache, if one phase is all there is to do with them.
+        // Planes of groups pass through the L1 cache one by one, if there is a single phase.
         bool one_by_one = f.lanes == Lanes::pixels && f.blocks.size() == 1 && count > 1;
         for (const ConvPlanAxis& a : p.axes) one_by_one &= a.phases.size() == 1;
-        if (f.by_taps) lay_taps();
+        if (f.by_taps) list_tap_rows();
         for (size_t i = 0; i < f.blocks.size(); ++i) {
             if (i) checkpoint();
             const Block& b = f.blocks[i];
@@ -311,8 +311,8 @@ void ForwardTask::run() {
                 taps_block(b, i == 0);
                 continue;
             }
-            const int64_t channels = alone || one_by_one ? b.count : b.count * count;
-            box = lay_box(p, tile, channels, lanes, f.layout, f.layout == Layout::pixel_major);
+            const int64_t channels = depthwise || one_by_one ? b.count : b.count * count;
+            box = make_box(p, tile, channels, lanes, f.layout, f.layout == Layout::pixel_major);
             if (!box.direct && box.elements > space) {
                 space = box.elements;
                 memory = static_cast<char*>(arena_take(arena, (space + p.kernels->slack) * p.width));

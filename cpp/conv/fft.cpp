@@ -1,7 +1,7 @@
 // Convolution and its adjoint with respect to the input by overlap-save, see fft.hpp.
 //
-// Blocks with results that are not finite are computed again by direct sums, as in winograd.cpp: an infinite element
-// is seen by its own windows only.
+// Blocks with results that are not finite are recomputed by direct sums, as in winograd.cpp: an infinite element
+// affects only the windows that contain it.
 
 #include "conv/fft.hpp"
 
@@ -14,18 +14,19 @@ namespace cenote {
 
 namespace {
 
-constexpr int64_t kFilterBytes = int64_t{64} << 20, kUnitBytes = int64_t{16} << 20;  // of spectra at a time
-constexpr int64_t kChunk = 256;     // numbers of each spectrum that a task multiplies: those of all channels stay near
-constexpr int64_t kFusedUnits = 2;  // one is faster in two tasks, together with its filter
+constexpr int64_t kFilterBytes = int64_t{64} << 20,
+                  kUnitBytes = int64_t{16} << 20;  // of spectra that are in memory at a time
+constexpr int64_t kChunk = 256;  // numbers of each spectrum per task, so that those of all channels stay in the cache
+constexpr int64_t kFusedUnits = 2;  // a single unit is faster in two tasks, together with its filter
 
-// Groups × pairs of blocks are units; some of them are computed at a time.
+// A unit is a pair of blocks of a group; some units are computed at a time.
 struct FftRun {
     const Fft& f;
     Span groups, units;
-    bool fused;     // one spectrum of the source for each result: a task from elements to results
-    int64_t fresh;  // spectra of filters to be computed
+    bool fused;           // one source spectrum per result: a single task from source to results
+    int64_t new_filters;  // filter spectra that are still to be computed
     double *filters, *sources, *sums;
-    std::atomic<uint8_t>* strange;  // of all units: results that are not finite
+    std::atomic<uint8_t>* nonfinite;  // per unit: set if a result is not finite
 
     int64_t group_of(int64_t unit) const { return unit / f.pairs; }
     Matrix filter(int64_t group, int64_t index) const {
@@ -33,21 +34,21 @@ struct FftRun {
     }
 };
 
-// Spectra of filters, then those of the source.
+// Filter spectra, then source spectra.
 void spectrum_task(const void* context, int64_t task, Arena* arena) {
     const auto& r = *static_cast<const FftRun*>(context);
     const Fft& f = r.f;
-    const Matrix held = take_matrix(f, arena);
-    if (task < r.fresh)
-        return filter_spectrum(f, r.groups.begin + task / f.filters, task % f.filters, held,
+    const Matrix buffer = take_matrix(f, arena);
+    if (task < r.new_filters)
+        return filter_spectrum(f, r.groups.begin + task / f.filters, task % f.filters, buffer,
                                spectrum_at(f, r.filters, task));
-    task -= r.fresh;
+    task -= r.new_filters;
     const int64_t each = f.planes * f.p.reduce, unit = r.units.begin + task / each, rest = task % each;
-    source_spectrum(f, unit % f.pairs, rest / f.p.reduce, r.group_of(unit) * f.p.reduce + rest % f.p.reduce, held,
+    source_spectrum(f, unit % f.pairs, rest / f.p.reduce, r.group_of(unit) * f.p.reduce + rest % f.p.reduce, buffer,
                     spectrum_at(f, r.sources, task));
 }
 
-// A few frequencies of all results.
+// A range of frequencies of all results.
 void product_task(const void* context, int64_t task, Arena*) {
     const auto& r = *static_cast<const FftRun*>(context);
     const Fft& f = r.f;
@@ -92,10 +93,10 @@ void result_task(const void* context, int64_t task, Arena* arena) {
     bool finite = true;
     for (int i = 0; i < 2 && 2 * pair + i < f.blocks; ++i)
         finite &= store_block(f, 2 * pair + i, plane, group * p.out + out, i ? result.im : result.re);
-    if (!finite) r.strange[unit].store(1, std::memory_order_relaxed);
+    if (!finite) r.nonfinite[unit].store(1, std::memory_order_relaxed);
 }
 
-// The windows of a block, all results of the tapped axes, of one group.
+// The plan of the windows of a block, with all results of the tapped axes, for one group.
 ConvPlan part_of(const Fft& f, int64_t group, int64_t block) {
     ConvPlan part = f.p;
     const ConvPlan& p = f.p;
@@ -109,25 +110,25 @@ ConvPlan part_of(const Fft& f, int64_t group, int64_t block) {
     const auto windows = [](const Segment& s) { return Span{s.u, s.u + (s.results - 1) * s.u_step + 1}; };
     restrict(f.columns.axis, windows(b.columns));
     if (!f.line) restrict(f.rows.axis, windows(b.rows));
-    for (size_t i = f.walked.size(); i-- > 0;) {
-        const Span all = p.axes[f.walked[i]].u;
-        const int64_t u = all.begin + b.walked % (all.end - all.begin);
-        restrict(f.walked[i], {u, u + 1});
-        b.walked /= all.end - all.begin;
+    for (size_t i = f.looped.size(); i-- > 0;) {
+        const Span all = p.axes[f.looped[i]].u;
+        const int64_t u = all.begin + b.looped % (all.end - all.begin);
+        restrict(f.looped[i], {u, u + 1});
+        b.looped /= all.end - all.begin;
     }
     part.pixels = 1;
     for (const ConvPlanAxis& a : part.axes) part.pixels *= a.u.end - a.u.begin;
     return part;
 }
 
-// Both blocks of a pair, for they share their numbers.
-void compute_directly(const Fft& f, const std::vector<std::atomic<uint8_t>>& strange) {
+// Recomputes both blocks of a pair, because they share a transform.
+void compute_directly(const Fft& f, const std::vector<std::atomic<uint8_t>>& nonfinite) {
     int64_t count = 0;
-    for (const auto& s : strange) count += s.load(std::memory_order_relaxed);
+    for (const auto& s : nonfinite) count += s.load(std::memory_order_relaxed);
     if (count == 0) return;
-    if (2 * count > static_cast<int64_t>(strange.size())) return run_directly(f.p);
-    for (int64_t unit = 0; unit < static_cast<int64_t>(strange.size()); ++unit) {
-        if (!strange[unit].load(std::memory_order_relaxed)) continue;
+    if (2 * count > static_cast<int64_t>(nonfinite.size())) return run_directly(f.p);
+    for (int64_t unit = 0; unit < static_cast<int64_t>(nonfinite.size()); ++unit) {
+        if (!nonfinite[unit].load(std::memory_order_relaxed)) continue;
         for (int64_t block = 2 * (unit % f.pairs); block < f.blocks && block < 2 * (unit % f.pairs) + 2; ++block) {
             const ConvPlan part = part_of(f, unit / f.pairs, block);
             if (part.pixels > 0) run_directly(part);
@@ -140,31 +141,31 @@ void compute_directly(const Fft& f, const std::vector<std::atomic<uint8_t>>& str
 bool run_fft(const ConvPlan& p) {
     FftChoice choice;
     if (!choose_fft(p, false, choice)) return false;
-    const Fft f = lay_out_fft(p, choice);
+    const Fft f = plan_fft(p, choice);
     const int threads = conv_threads(choice.cost);
-    std::vector<std::atomic<uint8_t>> strange(static_cast<size_t>(p.groups * f.pairs));
+    std::vector<std::atomic<uint8_t>> nonfinite(static_cast<size_t>(p.groups * f.pairs));
     const int64_t bytes = f.spectrum_bytes(), sources = f.planes * p.reduce, results = f.out_planes * p.out;
     const bool fused = sources * results * f.taps == 1 && p.groups * f.pairs >= kFusedUnits;
     const int64_t groups = max(1, min(p.groups, kFilterBytes / (f.filters * bytes)));
     const int64_t all = groups * f.pairs;
     const int64_t units = fused ? all : max(1, min(all, kUnitBytes / ((sources + results) * bytes)));
     const Spectra spectra((groups * f.filters + (fused ? 0 : units * (sources + results))) * bytes);
-    FftRun r{f, {0, 0}, {0, 0}, fused, 0, spectra.get(), nullptr, nullptr, strange.data()};
+    FftRun r{f, {0, 0}, {0, 0}, fused, 0, spectra.get(), nullptr, nullptr, nonfinite.data()};
     r.sources = r.filters + groups * f.filters * 2 * f.size;
     r.sums = r.sources + units * sources * 2 * f.size;
     for (int64_t g = 0; g < p.groups; g += groups) {
         r.groups = {g, min(g + groups, p.groups)};
-        r.fresh = (r.groups.end - g) * f.filters;
+        r.new_filters = (r.groups.end - g) * f.filters;
         for (int64_t unit = g * f.pairs; unit < r.groups.end * f.pairs; unit += units) {
             r.units = {unit, min(unit + units, r.groups.end * f.pairs)};
             const int64_t some = r.units.end - unit;
-            parallel_for(r.fresh + (fused ? 0 : some * sources), threads, &spectrum_task, &r);
+            parallel_for(r.new_filters + (fused ? 0 : some * sources), threads, &spectrum_task, &r);
             if (!fused) parallel_for(ceil_div(f.size, kChunk), threads, &product_task, &r);
             parallel_for(some * results, threads, &result_task, &r);
-            r.fresh = 0;
+            r.new_filters = 0;
         }
     }
-    compute_directly(f, strange);
+    compute_directly(f, nonfinite);
     return true;
 }
 

@@ -1,4 +1,4 @@
-// When overlap-save costs less than direct sums: which axes are transformed, in blocks of which size.
+// When overlap-save costs less than direct sums: which axes are transformed, and in blocks of which size.
 
 #include <atomic>
 #include <cmath>
@@ -10,16 +10,18 @@ namespace cenote {
 
 namespace {
 
-// Costs count products of a direct sum in double on one channel, measured with AVX-512.
-constexpr double kPerStep = 2.6, kPerElement = 22;  // of a number of a transform: each of log2 n steps, and the rest
-constexpr double kPerProduct = 14;                  // of two numbers of spectra
-constexpr double kFarElements = 1 << 17, kFarCost = 30;  // more for a number of transforms that do not fit into a cache
+// Costs in products of a direct sum in double precision on one channel, measured with AVX-512.
+constexpr double kPerStep = 2.6,
+                 kPerElement = 22;  // per number of a transform: for each of log2 n steps, and in addition
+constexpr double kPerProduct = 14;  // per product of two numbers of spectra
+constexpr double kFarElements = 1 << 17, kFarCost = 30;  // in addition, for transforms that do not fit into the cache
 constexpr double kCall = 10000;
-constexpr double kMatrixCost = 0.65, kFilterCost = 1.4;  // of a product
+constexpr double kMatrixCost = 0.65, kFilterCost = 1.4;  // per product
 constexpr int64_t kMatrix = 32, kFilterChannels = 16, kWinogradChannels = 16, kWinogradTaps = 1024;
 constexpr int64_t kLeastTaps = 48, kLeastLine = 256, kLeastSide = 16, kMostSide = 2048,
                   kMostElements = int64_t{1} << 22;
-constexpr int64_t kMostBytes = int64_t{64} << 20;  // of the spectra of a group's filters, and of a pair's source
+constexpr int64_t kMostBytes = int64_t{64}
+                               << 20;  // of the filter spectra of a group, and of the source spectra of a pair
 
 std::atomic<FftMode> forced_mode{FftMode::automatic};  // for tests
 
@@ -54,15 +56,15 @@ void consider(const ConvPlan& p, FftChoice c, FftChoice& best) {
     if (c.cost >= 0 && (best.cost < 0 || c.cost < best.cost)) best = c;
 }
 
-// f(blocks) for all sizes of blocks that an axis may have.
+// body(axis) for all block sizes that an axis may have.
 template <class F>
 void for_sizes(const ConvPlan& p, size_t axis, int64_t first, int64_t last, F body) {
     const ConvPlanAxis& a = p.axes[axis];
     for (int64_t n = first; n <= last; n *= 2) {
         if (n < a.k + a.k / 8) continue;
-        const FftAxis cut = cut_axis(p, axis, n);
-        body(cut);
-        if (cut.blocks == 1) return;
+        const FftAxis divided = divide_axis(p, axis, n);
+        body(divided);
+        if (divided.blocks == 1) return;
     }
 }
 
@@ -81,7 +83,7 @@ bool choose_fft(const ConvPlan& p, bool filter, FftChoice& best) {
     if (p.groups == 0 || p.reduce == 0 || p.out == 0) return false;
     double direct = static_cast<double>(p.pixels) * static_cast<double>(p.taps) *
                     static_cast<double>(p.groups * p.reduce * p.out) / (p.part == DType::f64 ? 1 : 2);
-    // Direct sums of many channels are matrix products; those of Winograd save a part of them.
+    // Direct sums over many channels are matrix products; Winograd saves a part of them.
     if (filter)
         direct *= p.out >= kFilterChannels ? kMatrixCost : kFilterCost;
     else if (p.reduce * p.out >= kMatrix)

@@ -1,6 +1,6 @@
-// The derivative by the filter: a correlation of the source with the cotangent, summed over blocks in the frequency
-// domain. With x₁ + i·x₂ and y₁ + i·y₂ for a pair of blocks, the real part of the product with the conjugate is the sum
-// of both correlations.
+// The filter gradient: a correlation of the source with the cotangent, summed over blocks in the frequency domain. With
+// x₁ + i·x₂ and y₁ + i·y₂ for a pair of blocks, the real part of the product with the conjugate is the sum of both
+// correlations.
 
 #include <atomic>
 
@@ -12,10 +12,10 @@ namespace cenote {
 namespace {
 
 constexpr int64_t kSpectraBytes = int64_t{16} << 20;  // of source and cotangent at a time
-constexpr int64_t kChunk = 256;                       // numbers of each spectrum that a task sums up
+constexpr int64_t kChunk = 256;                       // numbers of each spectrum per task
 
-// Several groups at a time with all pairs of blocks, or one with some of them.
-struct FftRun {
+// Several groups at a time with all pairs of blocks, or one group with some of them.
+struct FftFilterRun {
     const Fft& f;
     Span groups, pairs;
     double *sources, *cotangents, *sums;
@@ -25,7 +25,7 @@ struct FftRun {
 };
 
 void spectrum_task(const void* context, int64_t task, Arena* arena) {
-    const auto& r = *static_cast<const FftRun*>(context);
+    const auto& r = *static_cast<const FftFilterRun*>(context);
     const Fft& f = r.f;
     const ConvPlan& p = f.p;
     const int64_t sources = f.planes * p.reduce, cotangents = f.out_planes * p.out;
@@ -41,7 +41,7 @@ void spectrum_task(const void* context, int64_t task, Arena* arena) {
 }
 
 // Numbers at … at+count-1 of one filter's spectrum.
-void sum_filter(const FftRun& r, int64_t group, int64_t index, int64_t at, int64_t count) {
+void sum_filter(const FftFilterRun& r, int64_t group, int64_t index, int64_t at, int64_t count) {
     const Fft& f = r.f;
     const ConvPlan& p = f.p;
     const int64_t part = index % p.parts, in = index / p.parts % (p.reduce / p.parts);
@@ -64,19 +64,19 @@ void sum_filter(const FftRun& r, int64_t group, int64_t index, int64_t at, int64
             first = false;
         }
     }
-    for (int64_t j = at; first && j < at + count; ++j) sum.re[j] = sum.im[j] = 0;  // only padding is seen
+    for (int64_t j = at; first && j < at + count; ++j) sum.re[j] = sum.im[j] = 0;  // all taps are on padding
 }
 
-// A few frequencies of all filters. The order of a sum is that of the pairs, whatever the number of threads.
+// A range of frequencies of all filters. The order of a sum is that of the pairs, whatever the number of threads.
 void sum_task(const void* context, int64_t task, Arena*) {
-    const auto& r = *static_cast<const FftRun*>(context);
+    const auto& r = *static_cast<const FftFilterRun*>(context);
     const int64_t at = task * kChunk, count = min(kChunk, r.f.size - at);
     for (int64_t group = 0; group < r.groups.end - r.groups.begin; ++group)
         for (int64_t index = 0; index < r.f.filters; ++index) sum_filter(r, group, index, at, count);
 }
 
 void filter_task(const void* context, int64_t task, Arena* arena) {
-    const auto& r = *static_cast<const FftRun*>(context);
+    const auto& r = *static_cast<const FftFilterRun*>(context);
     const Matrix result = take_matrix(r.f, arena);
     inverse_fft(r.f, spectrum_at(r.f, r.sums, task), result);
     if (!store_filter(r.f, r.groups.begin + task / r.f.filters, task % r.f.filters, result.re))
@@ -88,15 +88,15 @@ void filter_task(const void* context, int64_t task, Arena* arena) {
 bool run_fft_filter(const ConvPlan& p) {
     FftChoice choice;
     if (!choose_fft(p, true, choice)) return false;
-    const Fft f = lay_out_fft(p, choice);
+    const Fft f = plan_fft(p, choice);
     const int threads = conv_threads(choice.cost);
     std::atomic<bool> finite{true};
     const int64_t bytes = f.spectrum_bytes(), sources = f.planes * p.reduce, cotangents = f.out_planes * p.out;
     const int64_t pairs = max(1, min(f.pairs, kSpectraBytes / ((sources + cotangents) * bytes)));
-    const int64_t group = pairs * (sources + cotangents) + f.filters;  // spectra of one
+    const int64_t group = pairs * (sources + cotangents) + f.filters;  // spectra per group
     const int64_t groups = pairs < f.pairs ? 1 : max(1, min(p.groups, kSpectraBytes / (group * bytes)));
     const Spectra spectra(groups * group * bytes);
-    FftRun r{f, {0, 0}, {0, 0}, spectra.get(), nullptr, nullptr, &finite};
+    FftFilterRun r{f, {0, 0}, {0, 0}, spectra.get(), nullptr, nullptr, &finite};
     r.cotangents = r.sources + groups * pairs * sources * 2 * f.size;
     r.sums = r.cotangents + groups * pairs * cotangents * 2 * f.size;
     for (int64_t g = 0; g < p.groups; g += groups) {
@@ -108,7 +108,7 @@ bool run_fft_filter(const ConvPlan& p) {
             parallel_for(ceil_div(f.size, kChunk), threads, &sum_task, &r);
         }
         parallel_for(some * f.filters, threads, &filter_task, &r);
-        if (!finite.load(std::memory_order_relaxed)) return false;  // NaN would be in taps that do not see it
+        if (!finite.load(std::memory_order_relaxed)) return false;  // NaN would spread to taps that do not touch it
     }
     return true;
 }

@@ -1,19 +1,19 @@
-// What a SIMD level offers to convolution by Fourier transforms, all in double: plain data and function pointers only
-// (see geometry.hpp).
+// The kernels of a SIMD level for overlap-save, all in double precision: plain data and function pointers only (see
+// core/geometry.hpp).
 #pragma once
 
 #include "core/geometry.hpp"
 
 namespace cenote {
 
-// Fourier transforms along the first axis of n × lanes complex numbers, n a power of two; `turns` has n/2 cosines and
-// n/2 sines of the angles 2π·j/n. `twiddles`, if not null, are n × pitch cosines and as many sines, by which the
-// numbers are multiplied after a transform and before an inverse one.
+// Fourier transforms along the first axis of n × lanes complex numbers, n a power of two. `roots` has n/2 cosines and
+// n/2 sines of the angles 2π·j/n. `twiddles`, if not null, has n × pitch cosines and as many sines, by which the
+// numbers are multiplied after a forward and before an inverse transform.
 struct FftColumns {
     double* re;
     double* im;
     int64_t pitch, n, lanes;
-    const double* turns;
+    const double* roots;
     const double* twiddles;
     bool inverse;
 };
@@ -40,7 +40,7 @@ struct FftResults {
 struct FftKernels {
     void (*columns)(const FftColumns&);
     void (*product)(const SpectrumProduct&);
-    bool (*results)(const FftResults&);  // false if one of them is not less than the limit
+    bool (*results)(const FftResults&);  // returns whether all are below the limit
 };
 
 }  // namespace cenote

@@ -22,15 +22,15 @@ void root_of_unity(int64_t j, int64_t n, double& re, double& im) {
     im = static_cast<double>(std::sin(angle));
 }
 
-std::vector<double> make_turns(int64_t n) {
-    std::vector<double> turns(static_cast<size_t>(n));
-    for (int64_t j = 0; j < n / 2; ++j) root_of_unity(j, n, turns[j], turns[n / 2 + j]);
-    return turns;
+std::vector<double> make_roots(int64_t n) {
+    std::vector<double> roots(static_cast<size_t>(n));
+    for (int64_t j = 0; j < n / 2; ++j) root_of_unity(j, n, roots[j], roots[n / 2 + j]);
+    return roots;
 }
 
-// exp(2πi·k·j/n) for row k (in the order of frequencies) and column j: each the product of two roots.
+// exp(2πi·k·j/n) for row k (in the order of frequencies) and column j, each as the product of two roots.
 std::vector<double> make_twiddles(int64_t n1, int64_t n2) {
-    const int64_t pitch = n2 + kFftAside, n = n1 * n2;
+    const int64_t pitch = n2 + kFftPadding, n = n1 * n2;
     int shift = 0;
     while (n2 >> shift > 1) ++shift;
     std::vector<double> fine(static_cast<size_t>(2 * n2)), coarse(static_cast<size_t>(2 * n1));
@@ -49,12 +49,13 @@ std::vector<double> make_twiddles(int64_t n1, int64_t n2) {
     return twiddles;
 }
 
-// The last few are kept: a table costs about as much as a transform.
-constexpr size_t kKeptTables = 6;
-constexpr int64_t kKeptNumbers = int64_t{1} << 18;
-std::mutex keeping;
-std::vector<std::shared_ptr<const FftTables>>& kept_tables() {
-    static auto* const all = new std::vector<std::shared_ptr<const FftTables>>;  // threads may outlive it otherwise
+// The last few tables are cached: a table costs about as much as a transform.
+constexpr size_t kCachedTables = 6;
+constexpr int64_t kCachedNumbers = int64_t{1} << 18;
+std::mutex cache_lock;
+std::vector<std::shared_ptr<const FftTables>>& cached_tables() {
+    static auto* const all =
+        new std::vector<std::shared_ptr<const FftTables>>;  // never destroyed: threads may outlive static objects
     return *all;
 }
 
@@ -62,24 +63,24 @@ std::vector<std::shared_ptr<const FftTables>>& kept_tables() {
 
 std::shared_ptr<const FftTables> fft_tables(int64_t n1, int64_t n2, bool line) {
     {
-        const std::lock_guard<std::mutex> lock(keeping);
-        for (auto& t : kept_tables())
+        const std::lock_guard<std::mutex> lock(cache_lock);
+        for (auto& t : cached_tables())
             if (t->n1 == n1 && t->n2 == n2 && t->line == line) return t;
     }
-    auto made = std::make_shared<FftTables>();
-    made->n1 = n1;
-    made->n2 = n2;
-    made->line = line;
-    made->turns1 = make_turns(n1);
-    made->turns2 = make_turns(n2);
-    if (line) made->twiddles = make_twiddles(n1, n2);
-    if (n1 * n2 <= kKeptNumbers || !line) {
-        const std::lock_guard<std::mutex> lock(keeping);
-        auto& all = kept_tables();
-        if (all.size() >= kKeptTables) all.erase(all.begin());
-        all.push_back(made);
+    auto tables = std::make_shared<FftTables>();
+    tables->n1 = n1;
+    tables->n2 = n2;
+    tables->line = line;
+    tables->roots1 = make_roots(n1);
+    tables->roots2 = make_roots(n2);
+    if (line) tables->twiddles = make_twiddles(n1, n2);
+    if (n1 * n2 <= kCachedNumbers || !line) {
+        const std::lock_guard<std::mutex> lock(cache_lock);
+        auto& all = cached_tables();
+        if (all.size() >= kCachedTables) all.erase(all.begin());
+        all.push_back(tables);
     }
-    return made;
+    return tables;
 }
 
 }  // namespace cenote

@@ -1,4 +1,4 @@
-// Overlap-save: elements to spectra and spectra to results.
+// Overlap-save: from source to spectra and from spectra to results.
 
 #include <cstring>
 #include <limits>
@@ -13,12 +13,12 @@ namespace cenote {
 namespace {
 
 constexpr int64_t kWidth = sizeof(double);
-// Numbers between the real and the imaginary part: a multiple of 4096 bytes apart, a load of one would wait for a store
-// to the other (4K aliasing; 127×127 on 2048²: 53 ms on one thread, 42 with them).
-constexpr int64_t kApart = 136;
-constexpr int64_t kTile = 32;  // columns that are transformed and transposed at a time
+// Padding between the real and the imaginary part: if they were a multiple of 4096 bytes apart, loads of one would wait
+// for stores to the other (4K aliasing; 127×127 on 2048²: 53 vs. 42 ms on one thread).
+constexpr int64_t kPartPadding = 136;
+constexpr int64_t kTile = 32;  // columns transformed and transposed at a time
 
-// Columns j … j+kTile-1 of a matrix of `rows` rows become rows of the other.
+// Transposes columns j … j+kTile-1 of a matrix of `rows` rows.
 void transpose_tile(const Fft& f, const double* from, int64_t pitch_from, double* to, int64_t pitch_to, int64_t rows,
                     int64_t j, int64_t columns) {
     for (int64_t i = 0; i < rows; i += kTile)
@@ -55,14 +55,14 @@ Segment segment_at(const ConvPlan& p, const FftAxis& f, int64_t index) {
     return s;
 }
 
-// Elements of a segment that lie on elements of the source.
-Span on_elements(const Segment& s, int64_t n, int64_t elements) {
+// The elements of a segment that are not padding.
+Span real_elements(const Segment& s, int64_t n, int64_t elements) {
     const int64_t begin = min(n, max(0, ceil_div(-s.element, s.next)));
     return {begin, max(begin, min(n, ceil_div(elements - s.element, s.next)))};
 }
 
-// The bytes of an index along several axes; false where there is no element. `results`: of those, or of the source.
-bool walk_to(const ConvPlan& p, const std::vector<size_t>& axes, int64_t index, bool results, int64_t& bytes) {
+// Adds the byte offset of an index along several axes, in the results or in the source; false if it is padding.
+bool add_offset(const ConvPlan& p, const std::vector<size_t>& axes, int64_t index, bool results, int64_t& bytes) {
     for (size_t i = axes.size(); i-- > 0;) {
         const ConvPlanAxis& a = p.axes[axes[i]];
         const int64_t windows = a.u.end - a.u.begin, u = a.u.begin + index % windows;
@@ -74,7 +74,7 @@ bool walk_to(const ConvPlan& p, const std::vector<size_t>& axes, int64_t index, 
     return true;
 }
 
-// body(row, column, bytes of the first result, how many) for the rows of a block.
+// body(row, column, byte offset of the first result, count) for the rows of a block.
 template <class Body>
 void for_results(const Fft& f, const BlockAt& b, Body body) {
     const ConvPlan& p = f.p;
@@ -97,13 +97,13 @@ void for_results(const Fft& f, const BlockAt& b, Body body) {
              c.results);
 }
 
-void load_elements(const Fft& f, const BlockAt& b, const char* source, double* to) {
+void load_block(const Fft& f, const BlockAt& b, const char* source, double* to) {
     const ConvPlanAxis& inner = f.p.axes[f.columns.axis];
     const Segment& c = b.columns;
-    const Span real = on_elements(c, f.columns.n, inner.n);
+    const Span real = real_elements(c, f.columns.n, inner.n);
     const int64_t stride = c.next * inner.stride;
     Span rows{0, f.n1};
-    if (!f.line) rows = on_elements(b.rows, f.n1, f.p.axes[f.rows.axis].n);
+    if (!f.line) rows = real_elements(b.rows, f.n1, f.p.axes[f.rows.axis].n);
     for (int64_t i = 0; i < f.n1; ++i) {
         double* const row = to + i * f.pitch2;
         if (i < rows.begin || i >= rows.end) {
@@ -134,7 +134,7 @@ int64_t channel_bytes(const ConvPlan& p, int64_t channel, int64_t stride) {
     return channel / p.parts * stride + channel % p.parts * p.part_bytes;
 }
 
-// Where the taps of a filter are, and body(row, column, bytes, how many) for its rows.
+// body(row, byte offset, count) for the rows of a filter.
 template <class Body>
 void for_filter(const Fft& f, int64_t group, int64_t index, Body body) {
     const ConvPlan& p = f.p;
@@ -170,7 +170,7 @@ Spectra::~Spectra() {
     if (large_) return_buffer(data_);
 }
 
-FftAxis cut_axis(const ConvPlan& p, size_t axis, int64_t n) {
+FftAxis divide_axis(const ConvPlan& p, size_t axis, int64_t n) {
     const ConvPlanAxis& a = p.axes[axis];
     FftAxis f{axis, n, n - a.k + 1, (a.u.end - a.u.begin - 1) * a.step + 1, 1, 1};
     f.residues = min(a.d, f.dense);
@@ -178,7 +178,7 @@ FftAxis cut_axis(const ConvPlan& p, size_t axis, int64_t n) {
     return f;
 }
 
-Fft lay_out_fft(const ConvPlan& p, const FftChoice& choice) {
+Fft plan_fft(const ConvPlan& p, const FftChoice& choice) {
     Fft f(p);
     f.work = level_in_use().find_conv(DType::f64);
     f.kernels = level_in_use().fft;
@@ -193,8 +193,8 @@ Fft lay_out_fft(const ConvPlan& p, const FftChoice& choice) {
         f.n1 = f.rows.n;
         f.n2 = f.columns.n;
     }
-    f.pitch1 = f.n1 + kFftAside;
-    f.pitch2 = f.n2 + kFftAside;
+    f.pitch1 = f.n1 + kFftPadding;
+    f.pitch2 = f.n2 + kFftPadding;
     f.size = f.n2 * f.pitch1;
     f.blocks = f.columns.count() * (f.line ? 1 : f.rows.count());
     f.planes = f.out_planes = f.taps = 1;
@@ -202,7 +202,7 @@ Fft lay_out_fft(const ConvPlan& p, const FftChoice& choice) {
         const ConvPlanAxis& a = p.axes[q];
         if (q == f.columns.axis || (!f.line && q == f.rows.axis)) continue;
         if (a.k == 1) {
-            f.walked.push_back(q);
+            f.looped.push_back(q);
             f.blocks *= a.u.end - a.u.begin;
         } else {
             f.tapped.push_back(q);
@@ -220,35 +220,35 @@ Fft lay_out_fft(const ConvPlan& p, const FftChoice& choice) {
 Matrix take_matrix(const Fft& f, Arena* arena) {
     const int64_t bytes = max(f.n1 * f.pitch2, f.n2 * f.pitch1) * kWidth;
     auto* const re = static_cast<double*>(arena_take(arena, bytes));
-    return {re, static_cast<double*>(arena_take(arena, bytes + kApart * kWidth)) + kApart};
+    return {re, static_cast<double*>(arena_take(arena, bytes + kPartPadding * kWidth)) + kPartPadding};
 }
 
 void forward_fft(const Fft& f, Matrix from, Matrix spectrum) {
     const FftTables& t = *f.tables;
     for (int64_t j = 0; j < f.n2; j += kTile) {
         const int64_t columns = min(kTile, f.n2 - j);
-        f.kernels->columns({from.re + j, from.im + j, f.pitch2, f.n1, columns, t.turns1.data(),
+        f.kernels->columns({from.re + j, from.im + j, f.pitch2, f.n1, columns, t.roots1.data(),
                             f.line ? t.twiddles.data() + j : nullptr, false});
         transpose_tile(f, from.re, f.pitch2, spectrum.re, f.pitch1, f.n1, j, columns);
         transpose_tile(f, from.im, f.pitch2, spectrum.im, f.pitch1, f.n1, j, columns);
     }
-    for (int64_t row = 0; row < f.n2; ++row) {  // products take them too
+    for (int64_t row = 0; row < f.n2; ++row) {  // the product runs over the padding too
         clear(spectrum.re + row * f.pitch1, f.n1, f.pitch1);
         clear(spectrum.im + row * f.pitch1, f.n1, f.pitch1);
     }
-    f.kernels->columns({spectrum.re, spectrum.im, f.pitch1, f.n2, f.n1, t.turns2.data(), nullptr, false});
+    f.kernels->columns({spectrum.re, spectrum.im, f.pitch1, f.n2, f.n1, t.roots2.data(), nullptr, false});
 }
 
 void inverse_fft(const Fft& f, Matrix spectrum, Matrix result) {
     const FftTables& t = *f.tables;
     for (int64_t i = 0; i < f.n1; i += kTile) {
         const int64_t columns = min(kTile, f.n1 - i);
-        f.kernels->columns({spectrum.re + i, spectrum.im + i, f.pitch1, f.n2, columns, t.turns2.data(), nullptr, true});
+        f.kernels->columns({spectrum.re + i, spectrum.im + i, f.pitch1, f.n2, columns, t.roots2.data(), nullptr, true});
         transpose_tile(f, spectrum.re, f.pitch1, result.re, f.pitch2, f.n2, i, columns);
         transpose_tile(f, spectrum.im, f.pitch1, result.im, f.pitch2, f.n2, i, columns);
     }
     f.kernels->columns(
-        {result.re, result.im, f.pitch2, f.n1, f.n2, t.turns1.data(), f.line ? t.twiddles.data() : nullptr, true});
+        {result.re, result.im, f.pitch2, f.n1, f.n2, t.roots1.data(), f.line ? t.twiddles.data() : nullptr, true});
 }
 
 BlockAt block_at(const Fft& f, int64_t index) {
@@ -259,62 +259,62 @@ BlockAt block_at(const Fft& f, int64_t index) {
         b.rows = segment_at(f.p, f.rows, index % f.rows.count());
         index /= f.rows.count();
     }
-    b.walked = index;
+    b.looped = index;
     return b;
 }
 
-void source_spectrum(const Fft& f, int64_t pair, int64_t plane, int64_t channel, Matrix held, Matrix spectrum) {
+void source_spectrum(const Fft& f, int64_t pair, int64_t plane, int64_t channel, Matrix buffer, Matrix spectrum) {
     const ConvPlan& p = f.p;
     const char* source = p.source + channel_bytes(p, channel, p.source_channel);
     for (size_t i = f.tapped.size(); i-- > 0; plane /= p.axes[f.tapped[i]].n)
         source += plane % p.axes[f.tapped[i]].n * p.axes[f.tapped[i]].stride;
     for (int i = 0; i < 2; ++i) {
-        double* const to = i ? held.im : held.re;
+        double* const to = i ? buffer.im : buffer.re;
         const int64_t index = 2 * pair + i;
         int64_t bytes = 0;
         const BlockAt b = block_at(f, min(index, f.blocks - 1));
-        if (index < f.blocks && walk_to(p, f.walked, b.walked, false, bytes))
-            load_elements(f, b, source + bytes, to);
+        if (index < f.blocks && add_offset(p, f.looped, b.looped, false, bytes))
+            load_block(f, b, source + bytes, to);
         else
             clear(to, 0, f.n1 * f.pitch2);
     }
-    forward_fft(f, held, spectrum);
+    forward_fft(f, buffer, spectrum);
 }
 
-void result_spectrum(const Fft& f, int64_t pair, int64_t plane, int64_t channel, Matrix held, Matrix spectrum) {
+void result_spectrum(const Fft& f, int64_t pair, int64_t plane, int64_t channel, Matrix buffer, Matrix spectrum) {
     const ConvPlan& p = f.p;
     int64_t at = channel_bytes(p, channel, p.result_channel);
-    walk_to(p, f.tapped, plane, true, at);
+    add_offset(p, f.tapped, plane, true, at);
     for (int i = 0; i < 2; ++i) {
-        double* const to = i ? held.im : held.re;
+        double* const to = i ? buffer.im : buffer.re;
         clear(to, 0, f.n1 * f.pitch2);
         if (2 * pair + i >= f.blocks) continue;
         const BlockAt b = block_at(f, 2 * pair + i);
         int64_t bytes = at;
-        walk_to(p, f.walked, b.walked, true, bytes);
+        add_offset(p, f.looped, b.looped, true, bytes);
         const int64_t stride = b.columns.u_step * p.axes[f.columns.axis].out_stride;
         for_results(f, b, [&](int64_t row, int64_t column, int64_t offset, int64_t count) {
             load_row(f, p.result + bytes + offset, stride, to + row * f.pitch2 + column, b.columns.every, count);
         });
     }
-    forward_fft(f, held, spectrum);
+    forward_fft(f, buffer, spectrum);
 }
 
-void filter_spectrum(const Fft& f, int64_t group, int64_t index, Matrix held, Matrix spectrum) {
-    clear(held.re, 0, f.n1 * f.pitch2);
-    clear(held.im, 0, f.n1 * f.pitch2);
+void filter_spectrum(const Fft& f, int64_t group, int64_t index, Matrix buffer, Matrix spectrum) {
+    clear(buffer.re, 0, f.n1 * f.pitch2);
+    clear(buffer.im, 0, f.n1 * f.pitch2);
     for_filter(f, group, index, [&](int64_t row, int64_t bytes, int64_t count) {
-        load_row(f, f.p.w + bytes, f.p.axes[f.columns.axis].w_stride, held.re + row * f.pitch2, 1, count);
+        load_row(f, f.p.w + bytes, f.p.axes[f.columns.axis].w_stride, buffer.re + row * f.pitch2, 1, count);
     });
-    forward_fft(f, held, spectrum);
+    forward_fft(f, buffer, spectrum);
 }
 
 bool store_block(const Fft& f, int64_t index, int64_t plane, int64_t channel, double* from) {
     const ConvPlan& p = f.p;
     int64_t bytes = channel_bytes(p, channel, p.result_channel);
     const BlockAt b = block_at(f, index);
-    walk_to(p, f.tapped, plane, true, bytes);
-    walk_to(p, f.walked, b.walked, true, bytes);
+    add_offset(p, f.tapped, plane, true, bytes);
+    add_offset(p, f.looped, b.looped, true, bytes);
     double bias = 0;
     if (p.bias) load_row(f, p.bias + channel_bytes(p, channel, p.bias_stride), 0, &bias, 1, 1);
     const double scale = f.scale(), limit = limit_of(p.part);

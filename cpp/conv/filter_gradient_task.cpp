@@ -1,4 +1,4 @@
-// One part of the sums of a filter's derivative.
+// One partial sum of a filter gradient.
 
 #include <cstring>
 
@@ -9,21 +9,21 @@ namespace cenote {
 
 namespace {
 
-// The error of a sum is least where blocks are as many as the products of one: longer ones for many pixels.
+// Rounding errors are smallest if there are about as many chains as products per chain: longer chains for many pixels.
 constexpr int64_t kManyPixels = 8192, kLongChain = 256, kShortChain = 64;
 
 struct Task {
-    const Filter& f;
+    const FilterGradient& f;
     const ConvPlan& p;
     const Block& block;
     int64_t group, begin, end;  // channels of y
     char* sums = nullptr;       // of this part
-    bool first = true;          // nothing has been summed up yet
+    bool first = true;          // nothing has been summed yet
     Tile tile{};
     SourceBox box{};
     int64_t pixels = 0;
-    std::vector<Run> rows{};                      // of pixels along the last axis: a, b as ChannelsCall has them
-    std::vector<std::vector<int64_t>> windows{};  // the first one of each row
+    std::vector<Run> rows{};                      // rows of pixels along the last axis: a and b as in ChannelsCall
+    std::vector<std::vector<int64_t>> windows{};  // the first window of each row
     std::vector<int64_t> from{}, to{};
     std::vector<size_t> phase{};  // there is only one
 
@@ -50,7 +50,7 @@ struct Task {
     }
     int64_t columns() const { return tile.u.back().end - tile.u.back().begin; }
 
-    // y of the tile, channels first … first+count-1, as [pixel][width].
+    // Packs y of the tile, channels first … first+count-1, as [pixel][width].
     void pack_y(char* to_memory, int64_t first, int64_t count, int64_t width) {
         const char* y = p.result + first / p.parts * p.result_channel;
         int64_t pixel = 0;
@@ -61,7 +61,7 @@ struct Task {
         });
     }
 
-    // The rows of pixels that see real elements with a tap, and where its elements begin in the box.
+    // The rows of pixels for which a tap is not on padding, and the tap's offset in the box.
     struct TapRuns {
         int64_t index, at;
         std::vector<Run> runs;
@@ -89,12 +89,13 @@ std::vector<Task::TapRuns> Task::real_runs() const {
             tap.at += tap_at(box, static_cast<int>(q), offset);
         }
         for (size_t r = 0; r < rows.size(); ++r) {
-            bool seen = true;
-            for (size_t q = 0; q + 1 < axes; ++q) seen &= windows[r][q] >= real[q].begin && windows[r][q] < real[q].end;
+            bool inside = true;
+            for (size_t q = 0; q + 1 < axes; ++q)
+                inside &= windows[r][q] >= real[q].begin && windows[r][q] < real[q].end;
             const int64_t first = windows[r][axes - 1];
             const int64_t begin = max(0, real[axes - 1].begin - first);
             const int64_t length = min(rows[r].length, real[axes - 1].end - first) - begin;
-            if (seen && length > 0)
+            if (inside && length > 0)
                 tap.runs.push_back({rows[r].a + begin * box.sides.back().u_step, rows[r].b + begin, length});
         }
         all.push_back(std::move(tap));
@@ -122,8 +123,8 @@ void Task::by_channels(char* packed) {
             to.push_back(sum_at(i));
         }
     }
-    // On small planes much of a filter is on padding: each tap on its own, over the pixels that see real elements with
-    // it.
+    // On small planes much of a filter is on padding: each tap separately, over the pixels for which it is not on
+    // padding.
     std::vector<TapRuns> each;
     if (p.pixels <= kFewPixels && block.count >= kLeastRows && p.groups == 1) {
         each = real_runs();
@@ -189,7 +190,7 @@ void Task::by_taps(char* packed) {
         pack_y(packed, group * p.out + n, m, m);
         call.m = static_cast<int>(m);
         call.out = sums + (group * p.out + n) * f.steps * p.width;
-        // Runs of the same length go together.
+        // Runs of the same length are processed together.
         for (size_t t = 0; t < taps.size();) {
             from.clear();
             to.clear();
@@ -231,7 +232,7 @@ void Task::by_groups(char* packed) {
     });
 }
 
-// The same without a box: taps on padding are left out.
+// The same without a box: taps on padding are skipped.
 void Task::by_groups_in_place() {
     const int last = static_cast<int>(p.axes.size()) - 1;
     const ConvPlanAxis& inner = p.axes[last];
@@ -243,8 +244,8 @@ void Task::by_groups_in_place() {
     call.x_step = inner.step * inner.stride / p.width;
     call.y_step = inner.out_stride / p.width;
     const Span columns = tile.u[last];
-    const Span whole = interior_windows(inner, 0, columns);
-    // Rows whose taps are all real go together.
+    const Span interior = interior_windows(inner, 0, columns);
+    // Rows without taps on padding are processed together.
     Span rows{0, 0};
     if (last > 0) {
         rows = interior_windows(p.axes[last - 1], 0, tile.u[last - 1]);
@@ -260,7 +261,7 @@ void Task::by_groups_in_place() {
         }
         real_outer_taps(p, phase, at, outer);
         for (int64_t begin = columns.begin; begin < columns.end;) {
-            const int64_t end = begin == whole.begin ? whole.end : begin + 1;
+            const int64_t end = begin == interior.begin ? interior.end : begin + 1;
             real_taps(p, phase, outer, begin, all, taps);
             call.y = p.result + out + (begin - columns.begin) * inner.out_stride;
             call.pixels = end - begin;
@@ -272,7 +273,7 @@ void Task::by_groups_in_place() {
     });
 }
 
-// One channel after the other: its elements are brought into the nearest cache.
+// One channel after the other, whose elements are copied to the L1 cache.
 void Task::by_planes(char* memory) {
     const int last = static_cast<int>(p.axes.size()) - 1;
     std::vector<Run> taps;
@@ -291,7 +292,7 @@ void Task::by_planes(char* memory) {
         fill_box(p, box, g, 0, 1, Layout::planar, memory);
         call.w = sums + (block.start * p.groups + g) * p.width;
         for_rows([&](int64_t in, int64_t out, const std::vector<int64_t>& at) {
-            if (last > 0 && at[last - 1] > tile.u[last - 1].begin) return;  // rows go together
+            if (last > 0 && at[last - 1] > tile.u[last - 1].begin) return;  // one call for all rows
             call.x = box.data + in * p.width;
             call.y = p.result + out + g * p.result_channel;
             p.kernels->planes_filter(call);
@@ -309,17 +310,17 @@ bool reads_results(const ConvPlan& p) {
 }
 
 void run_filter_task(const void* context, int64_t index, Arena* arena) {
-    const auto& f = *static_cast<const Filter*>(context);
+    const auto& f = *static_cast<const FilterGradient*>(context);
     const ConvPlan& p = f.plan;
     const auto blocks = static_cast<int64_t>(f.blocks.size());
-    const bool planes = f.lanes == SumLanes::pixels, alone = f.lanes == SumLanes::groups || planes;
-    const int64_t groups = alone ? 1 : p.groups;
+    const bool planes = f.lanes == SumLanes::pixels, depthwise = f.lanes == SumLanes::groups || planes;
+    const int64_t groups = depthwise ? 1 : p.groups;
     const int64_t range = index % f.ranges, block = index / f.ranges % blocks;
     const int64_t group = index / f.ranges / blocks % groups, slice = index / f.ranges / blocks / groups;
     const Block& b = f.blocks[block];
     if (b.steps == 0) return;
-    const int64_t lanes = alone ? p.groups * p.out : 1;
-    const Layout layout = planes ? Layout::planar : alone ? Layout::expanded : Layout::pixel_major;
+    const int64_t lanes = depthwise ? p.groups * p.out : 1;
+    const Layout layout = planes ? Layout::planar : depthwise ? Layout::expanded : Layout::pixel_major;
     Task task{f, p, b, group, range * f.range, min((range + 1) * f.range, p.out)};
     task.sums = f.memory.get() + slice * f.sums * p.width;
     task.phase.assign(p.axes.size(), 0);
@@ -333,9 +334,9 @@ void run_filter_task(const void* context, int64_t index, Arena* arena) {
             task.by_groups_in_place();
             continue;
         }
-        // Lanes of taps may be read behind the last one.
+        // Lanes of taps may be read beyond the last one.
         const bool may_be_direct = f.lanes == SumLanes::channels;
-        task.box = lay_box(p, task.tile, b.count, lanes, layout, may_be_direct);
+        task.box = make_box(p, task.tile, b.count, lanes, layout, may_be_direct);
         if (!task.box.direct && task.box.elements > space) {
             space = task.box.elements;
             memory = static_cast<char*>(arena_take(arena, (space + p.kernels->slack) * p.width));
@@ -353,12 +354,12 @@ void run_filter_task(const void* context, int64_t index, Arena* arena) {
             task.rows.push_back({in, task.pixels, task.columns()});
             task.pixels += task.columns();
         });
-        const int64_t wide = alone ? p.groups * p.out : p.kernels->panel;
+        const int64_t wide = depthwise ? p.groups * p.out : p.kernels->panel;
         if (task.pixels * wide > packed_space) {
             packed_space = task.pixels * wide;
             packed = static_cast<char*>(arena_take(arena, packed_space * p.width));
         }
-        if (alone)
+        if (depthwise)
             task.by_groups(packed);
         else if (f.lanes == SumLanes::channels)
             task.by_channels(packed);

@@ -1,22 +1,22 @@
-// What a SIMD level offers to convolution: plain data and function pointers only (see geometry.hpp).
+// The convolution kernels of a SIMD level: plain data and function pointers only (see core/geometry.hpp).
 //
-// Offsets count elements of the work dtype. All sums run over the runs in their order, so a result does not
-// depend on how rows and lanes are cut.
+// Offsets are in elements of the work dtype. Sums follow the order of the runs, so a result does not depend on how rows
+// and lanes are divided.
 #pragma once
 
 #include "core/geometry.hpp"
 
 namespace cenote {
 
-// One piece of the reduction: `length` products, which start at element `a` of the one and at `b` of the other.
+// A run of the reduction: `length` consecutive products, starting at element `a` of one operand and `b` of the other.
 struct Run {
     int64_t a, b, length;
 };
 
-// out[row][lane] = init[lane] + Σ a[a_at[row] + run.a + i*step] · b[run.b + i][lane]: the lanes are channels.
+// out[row][lane] = init[lane] + Σ a[a_at[row] + run.a + i*step] · b[run.b + i][lane]. Lanes are channels.
 struct ChannelsCall {
     const void* a;
-    const void* b;  // a panel: as many lanes as `lanes`, filled up to whole vectors, for each i
+    const void* b;  // a panel: `lanes` lanes, filled up to whole vectors, for each i
     void* out;
     const void* init;  // as wide as the panel, or null for zeros
     const int64_t* a_at;
@@ -25,16 +25,16 @@ struct ChannelsCall {
     const Run* runs;
     int64_t run_count, step;
     int lanes;
-    bool add;       // to what is in out, instead of init
-    int64_t chain;  // the longest chain of products of one sum; 0 for the usual one
-    // Elements from a row to one that comes later and is fetched meanwhile, if not 0: of each block of rows, the part
-    // `share` of `shares`.
+    bool add;       // accumulate to out instead of starting from init
+    int64_t chain;  // the longest chain of additions; 0 for the default
+    // If not 0: elements from a row to a later one that is prefetched, of each block of rows the part `share` of
+    // `shares`.
     int64_t ahead;
     int share, shares;
 };
 
-// out[m][row][lane] = init[m] + Σ a[run.a + i][m] · x[x_at[row] + run.b + i*step + lane]: the lanes are pixels.
-// Up to a block of lanes behind the last one may be read.
+// out[m][row][lane] = init[m] + Σ a[run.a + i][m] · x[x_at[row] + run.b + i*step + lane]. Lanes are pixels. Up to a
+// block of lanes after the last one may be read.
 struct PixelsCall {
     const void* a;
     const void* x;
@@ -42,16 +42,16 @@ struct PixelsCall {
     const void* init;
     const int64_t* x_at;
     const int64_t* out_at;
-    int64_t rows, lanes, out_stride;  // between one m and the next
+    int64_t rows, lanes, out_stride;  // out_stride: between one m and the next
     const Run* runs;
     int64_t run_count, step;
     int m;
     bool add;
-    bool single;  // all runs are of one product
+    bool single;  // all runs have one product
 };
 
 // out[r*out_row + p*out_step + lane] = init[lane] + Σ x[r*x_row + p*x_step + run.a + lane] · w[run.b + lane]: each lane
-// on its own. A panel of lanes behind the last one, init and w have the first lanes again.
+// separately. For a panel of lanes after the last one, init and w repeat the first lanes.
 struct LanesCall {
     const void* x;
     const void* w;
@@ -64,8 +64,8 @@ struct LanesCall {
     bool add;
 };
 
-// w[run.b + lane] += Σ x[r*x_row + p*x_step + run.a + lane] · y[r*y_row + p*y_step + lane]: the derivative of the call
-// above.
+// w[run.b + lane] += Σ x[r*x_row + p*x_step + run.a + lane] · y[r*y_row + p*y_step + lane]: the filter gradient of
+// LanesCall.
 struct LanesFilterCall {
     const void* x;
     const void* y;
@@ -76,8 +76,8 @@ struct LanesFilterCall {
     int64_t run_count;
 };
 
-// w[run.b] += Σ x[r*x_row + run.a + i] · y[r*y_row + i], for one channel: the lanes are pixels. Up to a vector behind
-// the last element of x may be read.
+// w[run.b] += Σ x[r*x_row + run.a + i] · y[r*y_row + i], for one channel. Lanes are pixels. Up to a vector after the
+// last element of x may be read.
 struct PlanesFilterCall {
     const void* x;
     const void* y;
@@ -88,9 +88,9 @@ struct PlanesFilterCall {
 };
 
 // Planes of rows × columns elements of working memory (strides in elements). Those in [top, bottom) × [left, right) are
-// those of an array (strides in bytes) in the same dtype, one next to the other; the others are zero.
+// copied from an array of the same dtype (strides in bytes, rows contiguous); the others are zeroed.
 struct BorderCall {
-    const char* array;  // the first of them
+    const char* array;  // the first element that is copied
     int64_t s_row, s_channel;
     void* work;
     int64_t d_row, d_channel;
@@ -98,7 +98,7 @@ struct BorderCall {
     Span real_rows, real_columns;
 };
 
-// A plane of n0 × n1 elements between an array (strides in bytes) and working memory (strides in elements).
+// Copies a plane of n0 × n1 elements between an array (strides in bytes) and working memory (strides in elements).
 struct PlaneCall {
     DType type;  // of the array
     char* array;
@@ -107,10 +107,10 @@ struct PlaneCall {
     int64_t d0, d1, n0, n1;
 };
 
-// The three steps of Winograd's F(m×m, r×r) with m + r = 5, or of F(m, r) along a `line`; strides in elements. Elements
-// and results of `tiles` tiles, whose elements or results are `next` apart, and whose points `next_points`; the filter
-// of one channel, of r×r taps or r.
-struct WinogradElements {
+// The three transforms of Winograd's F(m×m, r×r) with m + r = 5, or of F(m, r) along a `line`; strides in elements.
+// Input and output transforms of `tiles` tiles, `next` apart in the data and `next_points` in the points; the filter
+// transform of one channel of r×r taps or r.
+struct WinogradInput {
     const void* x;
     void* points;
     int64_t row, column, point, lanes;
@@ -124,7 +124,7 @@ struct WinogradFilter {
     int m;
     bool line;
 };
-struct WinogradResults {
+struct WinogradOutput {
     const void* points;
     const void* init;
     void* out;
@@ -136,10 +136,10 @@ struct WinogradResults {
 };
 
 struct ConvKernels {
-    int vector;  // lanes of a vector
-    int panel;   // lanes of a whole panel of channels
-    int most_m;  // of a PixelsCall
-    int slack;   // lanes that a PixelsCall may read behind the last one
+    int vector;  // lanes per vector
+    int panel;   // lanes of a full panel of channels
+    int most_m;  // largest m of a PixelsCall
+    int slack;   // lanes that a PixelsCall may read after the last one
     void (*channels)(const ChannelsCall&);
     void (*pixels)(const PixelsCall&);
     void (*lanes)(const LanesCall&);
@@ -148,10 +148,10 @@ struct ConvKernels {
     void (*border)(const BorderCall&);
     void (*load)(const PlaneCall&);
     void (*store)(const PlaneCall&);
-    // Of floats only; null otherwise.
-    void (*winograd_elements)(const WinogradElements&);
+    // Floats only; null otherwise.
+    void (*winograd_input)(const WinogradInput&);
     void (*winograd_filter)(const WinogradFilter&);
-    bool (*winograd_results)(const WinogradResults&);  // false if one of them is not finite
+    bool (*winograd_output)(const WinogradOutput&);  // returns whether all results are finite
 };
 
 }  // namespace cenote

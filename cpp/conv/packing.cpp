@@ -14,9 +14,9 @@ int64_t panel_at(const Forward& f, int64_t first, int64_t end) {
 
 namespace {
 
-constexpr int64_t kHeld = 32 * 1024;  // bytes of a panel that are transposed at a time
+constexpr int64_t kTransposeBytes = 32 * 1024;  // bytes of a panel transposed at a time
 
-// The product with a complex number a + bi, of [re, im]: [a, b; -b, a].
+// Multiplication of [re, im] by a + bi as a matrix: [a, b; -b, a].
 template <class T>
 void negate_imaginary(T* panel, int64_t rows, int64_t width, int64_t lanes) {
     for (int64_t r = 1; r < rows; r += 2)
@@ -36,7 +36,7 @@ void pack_plane(const ConvPlan& p, const char* w, char* to, int64_t rows, int64_
         negate_imaginary(reinterpret_cast<double*>(to), rows, width, lanes);
 }
 
-// One tap of a panel. Of a bundle of groups only the diagonal is there, the rest is zero.
+// One tap of a panel. For a bundle of groups the filter is block-diagonal.
 void pack_tap(const ConvPlan& p, const char* w, int64_t group, Span in, Span out, char* to, int64_t width) {
     const int64_t lanes = out.end - out.begin, rows = in.end - in.begin;
     if (rows == 0) return;
@@ -53,8 +53,8 @@ void pack_tap(const ConvPlan& p, const char* w, int64_t group, Span in, Span out
     }
 }
 
-// Channels of the result next to each other in memory: a row of w goes to all panels at once, because rows are far
-// apart.
+// For weights with contiguous channels of the result: each row of w is copied to all panels at once, because rows are
+// far apart.
 void pack_rows(const Forward& f, const Block& b, int64_t group, int64_t begin, int64_t end, char* to) {
     const ConvPlan& p = f.plan;
     const int64_t panel = p.kernels->panel, vector = p.kernels->vector, bytes = panel * p.width;
@@ -74,36 +74,37 @@ void pack_rows(const Forward& f, const Block& b, int64_t group, int64_t begin, i
     });
 }
 
-// All taps of all channels of a block next to each other: transposed a few channels at a time, along the rows of w as
-// far as they go in one piece, then put into the order of taps.
-void pack_whole(const Forward& f, const Block& b, const char* w, int64_t lanes, int64_t width, char* panel) {
+// For weights where all taps of all channels of a block are contiguous: transposed a few channels at a time, along the
+// contiguous rows of w, then reordered by tap.
+void pack_contiguous(const Forward& f, const Block& b, const char* w, int64_t lanes, int64_t width, char* panel) {
     const ConvPlan& p = f.plan;
-    alignas(64) char held[kHeld];
-    const int64_t row = width * p.width, some = kHeld / (row * p.taps);
+    alignas(64) char buffer[kTransposeBytes];
+    const int64_t row = width * p.width, some = kTransposeBytes / (row * p.taps);
     for (int64_t r = 0; r < b.count; r += some) {
         const int64_t count = min(some, b.count - r);
-        p.kernels->load({p.part, const_cast<char*>(w) + r * p.w_reduce, p.part_bytes, p.w_out, held, width, 1,
+        p.kernels->load({p.part, const_cast<char*>(w) + r * p.w_reduce, p.part_bytes, p.w_out, buffer, width, 1,
                          count * p.taps, lanes});
         for (int64_t tap = 0; tap < p.taps; ++tap)
             for (int64_t c = 0; c < count; ++c)
-                std::memcpy(panel + (tap * b.count + r + c) * row, held + (c * p.taps + tap) * row,
+                std::memcpy(panel + (tap * b.count + r + c) * row, buffer + (c * p.taps + tap) * row,
                             static_cast<size_t>(lanes * p.width));
     }
 }
 
-// All taps of a channel next to each other: it is a plane of taps and lanes, to be transposed.
+// For weights where all taps of a channel are contiguous: a plane of taps and lanes, transposed.
 void pack_channels(const Forward& f, const Block& b, int64_t group, int64_t begin, int64_t end, char* to) {
     const ConvPlan& p = f.plan;
     bool back = false;
-    for (const ConvPlanAxis& a : p.axes) back |= a.k > 1 && a.w_stride < 0;  // of one tap the stride means nothing
+    for (const ConvPlanAxis& a : p.axes)
+        back |= a.k > 1 && a.w_stride < 0;  // the stride of a single tap is meaningless
     const char* const first = p.w + group * p.w_group - (back ? (p.taps - 1) * p.part_bytes : 0);
     for (int64_t n = begin; n < end;) {
         const int64_t lanes = panel_at(f, n, end);
         const int64_t width = ceil_div(lanes, p.kernels->vector) * p.kernels->vector;
         char* const panel = to + (n - begin) * b.steps * p.width;
         if (width > lanes) std::memset(panel, 0, static_cast<size_t>(b.steps * width * p.width));
-        if (p.same && !back && p.w_reduce == p.taps * p.part_bytes && p.taps * width * p.width <= kHeld) {
-            pack_whole(f, b, first + b.first * p.w_reduce + n * p.w_out, lanes, width, panel);
+        if (p.same && !back && p.w_reduce == p.taps * p.part_bytes && p.taps * width * p.width <= kTransposeBytes) {
+            pack_contiguous(f, b, first + b.first * p.w_reduce + n * p.w_out, lanes, width, panel);
             n += lanes;
             continue;
         }
@@ -116,8 +117,8 @@ void pack_channels(const Forward& f, const Block& b, int64_t group, int64_t begi
     }
 }
 
-// The first lanes again behind the last one.
-void go_on(const Forward& f, char* row) {
+// Repeats the first lanes after the last one.
+void repeat_first_lanes(const Forward& f, char* row) {
     const int64_t all = f.plan.groups * f.plan.out, width = f.plan.width;
     for (int64_t lane = all; lane < all + f.plan.kernels->panel; ++lane)
         std::memcpy(row + lane * width, row + (lane - all) * width, static_cast<size_t>(width));
@@ -130,7 +131,7 @@ void pack_block(const Forward& f, const Block& b, int64_t group, int64_t begin, 
     const Span in{b.first, b.first + b.count};
     if (f.lanes == Lanes::channels && p.parts == 1 && p.bundle == 1 && p.taps > 0) {
         if (p.same && p.w_out == p.width) return pack_rows(f, b, group, begin, end, to);
-        if (taps_in_one_piece(p, b)) return pack_channels(f, b, group, begin, end, to);
+        if (taps_contiguous(p, b)) return pack_channels(f, b, group, begin, end, to);
     }
     for_taps(p, b, [&](int64_t tap, int64_t w_offset) {
         const char* w = p.w + w_offset;
@@ -139,7 +140,7 @@ void pack_block(const Forward& f, const Block& b, int64_t group, int64_t begin, 
                 char* const row = to + (tap * b.count + r) * f.lane_pitch * p.width;
                 p.kernels->load({p.part, const_cast<char*>(w) + (b.first + r) * p.w_reduce, p.w_group, p.w_out, row,
                                  p.out, 1, p.groups, p.out});
-                go_on(f, row);
+                repeat_first_lanes(f, row);
             }
             return;
         }
@@ -164,10 +165,10 @@ void pack_weights(Forward& f) {
             load_channels(p, p.bias + g * (p.out / p.parts) * p.bias_stride, 0, p.bias_stride,
                           f.init.get() + g * f.padded_out * p.width, 0, 1, 1, p.out);
     if (f.pack_late) return;
-    const bool alone = f.lanes == Lanes::groups;
-    if (alone) go_on(f, f.init.get());
-    f.weights = Memory(alone ? f.lane_pitch * f.steps * p.width : bytes * f.steps + p.kernels->panel * p.width);
-    const int64_t packs = alone ? 1 : p.groups;  // a task is a block of a group
+    const bool depthwise = f.lanes == Lanes::groups;
+    if (depthwise) repeat_first_lanes(f, f.init.get());
+    f.weights = Memory(depthwise ? f.lane_pitch * f.steps * p.width : bytes * f.steps + p.kernels->panel * p.width);
+    const int64_t packs = depthwise ? 1 : p.groups;  // a task is a block of a group
     const double cost = static_cast<double>(f.steps) * static_cast<double>(p.groups * p.out) * 8;
     parallel_for(
         packs * static_cast<int64_t>(f.blocks.size()), conv_threads(cost),

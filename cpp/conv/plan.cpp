@@ -14,10 +14,10 @@ namespace cenote {
 
 namespace {
 
-Limit<int64_t> tile_bytes{192 * 1024};          // of the box of a tile: half of a second-level cache
-Limit<double> grain_products{32 * 1024 * 8.0};  // below this much work a second thread costs more than it brings
+Limit<int64_t> box_bytes{192 * 1024};           // of the box of a tile: half of an L2 cache
+Limit<double> grain_products{32 * 1024 * 8.0};  // with less work, a second thread costs more than it gains
 
-// The axis of a convolution: one phase, all taps.
+// The axis of a convolution: one phase with all taps.
 void plan_forward(ConvPlanAxis& p, const ConvAxis& a) {
     p.step = a.s;
     p.out_step = 1;
@@ -28,8 +28,8 @@ void plan_forward(ConvPlanAxis& p, const ConvAxis& a) {
     p.phases.push_back(std::move(phase));
 }
 
-// Its adjoint: element i = u*s + r - low gets tap t of window j = u + (r - t*d)/s. Taps are packed from the last to the
-// first, so that their offsets grow here too.
+// Its adjoint: pixel i = u*s + r - low receives from tap t of window j = u + (r - t*d)/s. Taps are packed from last to
+// first, so that offsets increase here too.
 void plan_backward(ConvPlanAxis& p, const ConvAxis& a) {
     p.step = 1;
     p.out_step = a.s;
@@ -59,7 +59,7 @@ int64_t box_elements(const ConvPlan& plan, const std::vector<int64_t>& tile) {
     int64_t elements = 1;
     for (size_t q = 0; q < plan.axes.size(); ++q) {
         const ConvPlanAxis& a = plan.axes[q];
-        elements *= lay_side(a, {0, tile[q]}, {0, min(a.k, a.chunk)}).elements;
+        elements *= make_side(a, {0, tile[q]}, {0, min(a.k, a.chunk)}).elements;
         if (elements > int64_t{1} << 40) break;
     }
     return elements;
@@ -70,7 +70,7 @@ void set_tiles(ConvPlan& plan, const std::vector<int64_t>& tile) {
         ConvPlanAxis& a = plan.axes[q];
         a.tile = max(tile[q], 1);
         a.tiles = ceil_div(a.u.end - a.u.begin, a.tile);
-        // As equal as they can be.
+        // As even as possible.
         if (a.tiles > 0) a.tile = ceil_div(a.u.end - a.u.begin, a.tiles);
     }
 }
@@ -124,7 +124,7 @@ ConvPlan make_plan(const ConvProblem& r) {
         plan.pixels *= p.out_n;
         const bool plain = is_plain(a);
         if (plain && a.n == 1 && (q >= 0 || r.rank > 0) && !(q == r.rank - 1 && plan.axes.empty())) continue;
-        // Axes that are only walked through are one, if memory has them in one piece.
+        // Axes that are only looped over are merged if they are contiguous in memory.
         if (plain && last_plain && plan.axes.back().stride == p.stride * p.n &&
             plan.axes.back().out_stride == p.out_stride * p.out_n) {
             ConvPlanAxis& before = plan.axes.back();
@@ -164,7 +164,7 @@ void choose_conv_tiles(ConvPlan& plan, int64_t channels, int64_t extra_per_pixel
         return count;
     };
     while (size() > bytes || (tiles() < tasks && pixels() > 48) || pixels() > 16384) {
-        // Where a cut costs the fewest elements that both sides need; the last axis makes the rows, so it comes last.
+        // Halve the axis where the tiles' boxes then overlap least; the last axis forms the rows, so it comes last.
         int best = -1;
         double best_cost = 0;
         for (size_t q = 0; q < tile.size(); ++q) {
@@ -172,7 +172,7 @@ void choose_conv_tiles(ConvPlan& plan, int64_t channels, int64_t extra_per_pixel
             const ConvPlanAxis& a = plan.axes[q];
             const int64_t half = (tile[q] + 1) / 2;
             const auto elements = [&](int64_t n) {
-                return static_cast<double>(lay_side(a, {0, n}, {0, min(a.k, a.chunk)}).elements) /
+                return static_cast<double>(make_side(a, {0, n}, {0, min(a.k, a.chunk)}).elements) /
                        static_cast<double>(n);
             };
             double cost = elements(half) / elements(tile[q]);
@@ -189,10 +189,11 @@ void choose_row_tiles(ConvPlan& plan, int64_t lanes, int64_t bytes, int64_t task
     const size_t axes = plan.axes.size(), last = axes - 1;
     const auto windows = [&](size_t q) { return max(1, plan.axes[q].u.end - plan.axes[q].u.begin); };
     std::vector<int64_t> tile(axes, 1);
-    // Some rows of results, and those that their taps see.
-    const int64_t at_hand = last > 0 ? lay_side(plan.axes[last - 1], {0, 4}, {0, plan.axes[last - 1].k}).elements : 1;
+    // Some rows of results, and the source rows that their taps cover.
+    const int64_t resident_rows =
+        last > 0 ? make_side(plan.axes[last - 1], {0, 4}, {0, plan.axes[last - 1].k}).elements : 1;
     const int64_t pixel = max(1, lanes * plan.width);
-    tile[last] = max(1, min(windows(last), bytes / (pixel * at_hand)));
+    tile[last] = max(1, min(windows(last), bytes / (pixel * resident_rows)));
     if (last > 0) tile[last - 1] = max(1, min(windows(last - 1), 8 * bytes / (pixel * tile[last])));
     const auto tiles = [&] {
         int64_t count = 1;
@@ -200,8 +201,8 @@ void choose_row_tiles(ConvPlan& plan, int64_t lanes, int64_t bytes, int64_t task
         return count;
     };
     while (tiles() < tasks && (tile[last] > 16 || (last > 0 && tile[last - 1] > 4))) {
-        int64_t& cut = last > 0 && tile[last - 1] > 4 ? tile[last - 1] : tile[last];
-        cut = (cut + 1) / 2;
+        int64_t& halved = last > 0 && tile[last - 1] > 4 ? tile[last - 1] : tile[last];
+        halved = (halved + 1) / 2;
     }
     set_tiles(plan, tile);
 }
@@ -232,25 +233,25 @@ Tile tile_at(const ConvPlan& plan, int64_t index) {
     return tile;
 }
 
-// ------------------------------------------------------------------------------------------------------ rest
+// ---------------------------------------------------------------------------------------------------- memory
 
 namespace {
 
-// The last large block is kept for the next call: fresh pages cost as much as filling them. Still larger ones are kept
-// as results are.
-constexpr int64_t kLarge = 64 * 1024, kKept = 8 * 1024 * 1024;
+// The last large block is last_block for the next call: page faults of fresh memory cost as much as filling it. Larger
+// ones go through the buffer cache.
+constexpr int64_t kLarge = 64 * 1024, kMaxKept = 8 * 1024 * 1024;
 constexpr std::align_val_t kAligned{128};
-std::atomic<Memory::Header*> kept{nullptr};
+std::atomic<Memory::Header*> last_block{nullptr};
 
 }  // namespace
 
 Memory::Memory(int64_t bytes) {
     bytes = (bytes + 256) / 128 * 128;
-    if (bytes >= kLarge) header_ = kept.exchange(nullptr);
+    if (bytes >= kLarge) header_ = last_block.exchange(nullptr);
     if (header_ && header_->bytes >= bytes) return;
     ::operator delete(std::exchange(header_, nullptr), kAligned);
     void* pages = nullptr;
-    if (bytes > kKept) {
+    if (bytes > kMaxKept) {
         pages = take_buffer(static_cast<size_t>(bytes + 256));
         if (!pages) throw std::bad_alloc();
         header_ = reinterpret_cast<Header*>((reinterpret_cast<uintptr_t>(pages) + 127) / 128 * 128);
@@ -261,13 +262,13 @@ Memory::Memory(int64_t bytes) {
     header_->pages = pages;
 }
 
-void Memory::gather_gradient() {
+void Memory::release() {
     if (header_ && header_->pages) {
         return_buffer(header_->pages);
         header_ = nullptr;
         return;
     }
-    if (header_ && header_->bytes >= kLarge && header_->bytes <= kKept) header_ = kept.exchange(header_);
+    if (header_ && header_->bytes >= kLarge && header_->bytes <= kMaxKept) header_ = last_block.exchange(header_);
     ::operator delete(header_, kAligned);
     header_ = nullptr;
 }
@@ -299,10 +300,10 @@ int conv_threads(double products) {
 
 int64_t conv_tasks(double products) { return products < 2 * grain_products ? 1 : 16; }
 
-int64_t conv_tile_bytes() { return tile_bytes; }
+int64_t conv_tile_bytes() { return box_bytes; }
 
 void set_conv_limits(int64_t bytes_per_tile, int64_t elements_per_thread) {
-    tile_bytes = bytes_per_tile;
+    box_bytes = bytes_per_tile;
     grain_products = static_cast<double>(elements_per_thread) * 8;
 }
 

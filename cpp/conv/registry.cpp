@@ -17,7 +17,7 @@ struct ConvMethod {
 
 bool always(const ConvPlan&) { return true; }
 
-// Convolution, and its derivative for the input.
+// Convolution, and its derivative with respect to the input.
 const ConvMethod kForward[] = {
     {"overlap_save",
      [](const ConvPlan& p) {
@@ -29,7 +29,7 @@ const ConvMethod kForward[] = {
     {"direct", &always, [](ConvPlan& p) { run_directly(p); }},
 };
 
-// The derivative for the filter.
+// The derivative with respect to the filter.
 const ConvMethod kFilter[] = {
     {"overlap_save_filter",
      [](const ConvPlan& p) {
@@ -37,12 +37,12 @@ const ConvMethod kFilter[] = {
          return choose_fft(p, true, choice);
      },
      [](ConvPlan& p) {
-         if (!run_fft_filter(p)) run_filter_directly(p);  // there was a NaN or an infinity
+         if (!run_fft_filter(p)) run_filter_directly(p);  // fails for NaN and infinities
      }},
     {"direct_filter", &always, &run_filter_directly},
 };
 
-// A direct sum by what its vectors hold (choose_method in direct.cpp).
+// The variant of a direct sum, by its vector lanes (choose_method in direct.cpp).
 const char* direct_variant(const ConvPlan& p) {
     Forward f{};
     f.plan = p;
@@ -63,7 +63,7 @@ bool is_empty(const ConvProblem& r) {
 
 const ConvMethod& choose(const ConvProblem& r, const ConvPlan& plan) {
     const ConvMethod* method = r.form == Form::filter ? kFilter : kForward;
-    while (!method->accepts(plan)) ++method;  // the last entry accepts all
+    while (!method->accepts(plan)) ++method;  // the last entry accepts everything
     return *method;
 }
 

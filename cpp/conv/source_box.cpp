@@ -1,4 +1,4 @@
-// Boxes of source elements: which elements a tile needs, and how they come into working memory.
+// Source boxes: which source pixels a tile needs, and how they are copied to working memory.
 
 #include <cstring>
 #include <numeric>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kLine = 64, kSameSets = 256;  // bytes
 
-// Source offsets of the taps of a chunk.
+// The range of source offsets of the taps of a chunk.
 Span offsets_of(const ConvPlanAxis& a, Span chunk) {
     Span all{0, 0};
     bool any = false;
@@ -28,13 +28,13 @@ Span offsets_of(const ConvPlanAxis& a, Span chunk) {
 
 }  // namespace
 
-SourceBox::Side lay_side(const ConvPlanAxis& a, Span u, Span chunk) {
+SourceBox::Side make_side(const ConvPlanAxis& a, Span u, Span chunk) {
     SourceBox::Side side{};
     const Span offsets = offsets_of(a, chunk);
     const int64_t taps = max(1, chunk.end - chunk.begin), count = u.end - u.begin;
     side.least = offsets.begin;
     side.base = u.begin * a.step + offsets.begin;
-    // A stride and a dilation with a common divisor leave elements out; so does a stride larger than the window.
+    // A stride and a dilation with a common divisor skip pixels; so does a stride larger than the window.
     side.gap = taps == 1 ? a.step : a.out_step > 1 || a.step == 1 ? 1 : std::gcd(a.step, a.d);
     side.windows = a.step / side.gap;
     side.elements = (count - 1) * side.windows + (offsets.end - offsets.begin) / side.gap + 1;
@@ -47,15 +47,15 @@ SourceBox::Side lay_side(const ConvPlanAxis& a, Span u, Span chunk) {
     return side;
 }
 
-SourceBox lay_box(const ConvPlan& plan, const Tile& tile, int64_t channels, int64_t lanes, Layout layout,
-                  bool may_be_direct) {
+SourceBox make_box(const ConvPlan& plan, const Tile& tile, int64_t channels, int64_t lanes, Layout layout,
+                   bool may_be_direct) {
     SourceBox box{};
     const int axes = static_cast<int>(plan.axes.size());
     box.direct = may_be_direct && plan.same && plan.source_channel == plan.part_bytes * plan.parts &&
                  reinterpret_cast<uintptr_t>(plan.source) % plan.part_bytes == 0;
     for (int q = 0; q < axes; ++q) {
         const ConvPlanAxis& a = plan.axes[q];
-        SourceBox::Side side = lay_side(a, tile.u[q], tile.chunk[q]);
+        SourceBox::Side side = make_side(a, tile.u[q], tile.chunk[q]);
         const Span offsets = offsets_of(a, tile.chunk[q]);
         const int64_t last = (tile.u[q].end - 1) * a.step + offsets.end;
         box.direct &= side.base >= 0 && last < a.n && a.stride % plan.width == 0;
@@ -75,7 +75,7 @@ SourceBox lay_box(const ConvPlan& plan, const Tile& tile, int64_t channels, int6
     int64_t size = 1;
     box.channel_step = layout == Layout::expanded ? lanes : 1;
     if (layout != Layout::planar) size = channels * (layout == Layout::expanded ? lanes : 1);
-    // Planes are transposed to pixels column by column: a cache has few places for those that are a power of two apart.
+    // Planes are transposed to pixels column by column: pixels a power of two apart would map to the same cache sets.
     if (layout == Layout::pixel_major && plan.source_channel != plan.part_bytes * plan.parts &&
         size * plan.width % kSameSets == 0)
         size += kLine / plan.width;
@@ -110,15 +110,15 @@ int64_t tap_at(const SourceBox& box, int axis, int64_t offset) {
 
 namespace {
 
-// The source element of an element of the box.
-int64_t source_element(const SourceBox::Side& side, int64_t step, int64_t i) {
+// The source pixel of a pixel of the box.
+int64_t source_pixel(const SourceBox::Side& side, int64_t step, int64_t i) {
     if (!side.separate) return side.base + i * side.gap;
     return side.base + i / side.windows * step + i % side.windows * side.gap;
 }
 
 // n0 × n1 zeros.
 void clear_plane(const ConvPlan& plan, char* to, int64_t d0, int64_t d1, int64_t n0, int64_t n1) {
-    if (d0 == 1) {  // the longer rows inside
+    if (d0 == 1) {  // contiguous rows innermost
         std::swap(d0, d1);
         std::swap(n0, n1);
     }
@@ -129,8 +129,8 @@ void clear_plane(const ConvPlan& plan, char* to, int64_t d0, int64_t d1, int64_t
     for (int64_t i = 0; i < n0; ++i) std::memset(to + i * d0 * plan.width, 0, static_cast<size_t>(n1 * plan.width));
 }
 
-// One row of the box along the last axis, from `from` (its element 0, the first channel) to element `to`. A row of
-// padding has no `from`.
+// One row of the box along the last axis, from `from` (pixel 0, first channel) to `to`. `from` is null for a row of
+// padding.
 void fill_row(const ConvPlan& plan, const SourceBox& box, const char* from, int64_t first, int64_t count, Layout layout,
               char* to) {
     const ConvPlanAxis& a = plan.axes.back();
@@ -140,7 +140,7 @@ void fill_row(const ConvPlan& plan, const SourceBox& box, const char* from, int6
     const int64_t d0 = planar ? 1 : fold * side.stride, d1 = planar ? box.channel_step : 1;
     const int64_t all = planar ? count : side.stride;
     for (int64_t f = 0; f < fold; ++f) {
-        const int64_t start = source_element(side, a.step, f);
+        const int64_t start = source_pixel(side, a.step, f);
         const int64_t step = side.separate ? a.step : side.gap * fold;
         const int64_t elements = planar ? box.pitch : ceil_div(side.elements - f, fold);
         const int64_t begin = from ? min(elements, max(0, ceil_div(-start, step))) : elements;
@@ -165,13 +165,13 @@ void fill_row(const ConvPlan& plan, const SourceBox& box, const char* from, int6
     }
 }
 
-// The elements of a side that are real; it has no gaps of its own.
-Span real_elements(const ConvPlanAxis& a, const SourceBox::Side& side) {
+// The pixels of a side that are not padding; for sides without gaps.
+Span real_pixels(const ConvPlanAxis& a, const SourceBox::Side& side) {
     const int64_t begin = min(side.elements, max(0, ceil_div(-side.base, side.gap)));
     return {begin, max(begin, min(side.elements, floor_div(a.n - 1 - side.base, side.gap) + 1))};
 }
 
-// Planes of elements as they lie in memory, with borders of zeros: false if it is not that simple.
+// Copies planes with borders of zeros; false if the layout does not allow it.
 bool fill_planes(const ConvPlan& plan, const SourceBox& box, const char* source, int64_t count, Layout layout,
                  void* memory) {
     const int axes = static_cast<int>(plan.axes.size());
@@ -186,14 +186,14 @@ bool fill_planes(const ConvPlan& plan, const SourceBox& box, const char* source,
     call.d_channel = box.channel_step;
     call.channels = count;
     call.columns = inner.elements;
-    call.real_columns = real_elements(plan.axes[axes - 1], inner);
+    call.real_columns = real_pixels(plan.axes[axes - 1], inner);
     const char* first = source + (inner.base + call.real_columns.begin) * plan.width;
     call.rows = 1;
     Span rows{0, 1};
     if (axes > 1) {
         const SourceBox::Side& outer = box.sides[axes - 2];
         const ConvPlanAxis& a = plan.axes[axes - 2];
-        rows = real_elements(a, outer);
+        rows = real_pixels(a, outer);
         first += (outer.base + rows.begin * outer.gap) * a.stride;
         call.rows = outer.elements;
         call.s_row = outer.gap * a.stride;
@@ -205,7 +205,7 @@ bool fill_planes(const ConvPlan& plan, const SourceBox& box, const char* source,
         int64_t to = 0;
         bool real = call.real_columns.begin < call.real_columns.end;
         for (int q = 0; q < axes - 2; ++q) {
-            const int64_t element = source_element(box.sides[q], plan.axes[q].step, at[q]);
+            const int64_t element = source_pixel(box.sides[q], plan.axes[q].step, at[q]);
             real &= element >= 0 && element < plan.axes[q].n;
             call.array += element * plan.axes[q].stride;
             to += at[q] * box.sides[q].stride;
@@ -241,7 +241,7 @@ void fill_box(const ConvPlan& plan, SourceBox& box, int64_t group, int64_t first
         int64_t to = 0;
         bool real = true;
         for (int q = 0; q < axes - 1; ++q) {
-            const int64_t element = source_element(box.sides[q], plan.axes[q].step, at[q]);
+            const int64_t element = source_pixel(box.sides[q], plan.axes[q].step, at[q]);
             real &= element >= 0 && element < plan.axes[q].n;
             from += element * plan.axes[q].stride;
             to += at[q] * box.sides[q].stride;

@@ -1,19 +1,19 @@
-// Winograd's F(2×2, 3×3) and F(3×3, 2×2): filters without stride on many channels, as 16 matrix products.
+// Winograd's F(2×2, 3×3) and F(3×3, 2×2): filters with stride 1 on many channels, as 16 matrix products.
 //
-// Both transform 4 × 4 elements, at the points 0, 1, -1 and ∞. The first one is for filters of 3 taps, and for longer
-// ones in parts of 2, the last one with 3: the next part sees the elements of the next tile, so that elements are
-// transformed once for all of them, and a point that is zero for a part of 2 taps is left out. The second one is for
-// filters of 2 taps: such are the phases of an adjoint with a stride of 2 and 4 taps, whose results are summed up like
-// more channels. Along one axis, there are F(2, 3) and F(3, 2) with 4 products. Filters with more axes have one filter
-// per tap of the other axes, which are summed up as if they were channels. With a dilation d, elements and results of a
+// Both transform 4×4 input tiles, at the points 0, 1, -1 and ∞. The first one is for filters of 3 taps; longer filters
+// are split into parts of 2 taps, the last one of 3. The next part needs the input of the next tile, so input is
+// transformed once for all parts, and a point that is zero for a part of 2 taps is skipped. The second one is for
+// filters of 2 taps, such as the phases of an adjoint with stride 2 and 4 taps, whose results are summed like
+// additional channels. Along one axis there are F(2, 3) and F(3, 2) with 4 products. Filters with more axes have one
+// such filter per tap of the other axes, summed as if they were channels. With a dilation d, inputs and results of a
 // tile are d apart.
 //
-// Its error, measured against float64, is up to 1.8 times that of direct sums (convolution.md). F(4×4, 3×3) would need
-// 4 times fewer products instead of 2¼, but even at the best points there are (0, ±2/3, ±3/2) its error is 1.7 times
-// that of direct sums in one chain, which are the least exact.
+// The error, measured against float64, is up to 1.8 times that of direct sums (convolution.md). F(4×4, 3×3) would need
+// 4 times fewer products instead of 2¼, but even at the best points (0, ±2/3, ±3/2) its error is 1.7 times that of
+// direct sums in a single chain, which are the least accurate.
 //
-// An element that is infinite or NaN would spread over its tile, where a direct sum keeps it to the windows that see
-// it. Therefore a block with results that are not finite is made anew by direct sums.
+// An infinity or NaN would spread over its tile, while a direct sum confines it to the windows that contain it. So a
+// block with results that are not finite is recomputed by direct sums.
 
 #include "conv/winograd.hpp"
 
@@ -25,12 +25,12 @@ namespace cenote {
 
 namespace {
 
-constexpr int64_t kBlockBytes = 768 * 1024;  // of points of elements and of results
+constexpr int64_t kBlockBytes = 768 * 1024;  // of points of inputs and results
 constexpr int64_t kLeastChannels = 32, kLeastWindows = 96, kMostSteps = 128, kMostChannels = 128, kLeastRun = 16;
-constexpr int64_t kManyPoints = 4 * 1024 * 1024;  // bytes of them: too many for a cache
+constexpr int64_t kManyPoints = 4 * 1024 * 1024;  // bytes: more than fit into a cache
 constexpr double kLeastSaved = 30;
 constexpr int64_t kLeastLine = 224;      // channels times taps
-constexpr int64_t kMostLineSteps = 256;  // fewer points: more of each
+constexpr int64_t kMostLineSteps = 256;  // there are fewer points, so more steps of each fit
 
 constexpr int64_t kFilterChannels = 16, kFilterTaps = 144;
 
@@ -39,7 +39,7 @@ int64_t channels_at_a_time(const ConvPlan& p) {
     return max(1, min(kFilterChannels, kFilterTaps / taps));
 }
 
-// Whether taps can be read where they are: as many channels of the result next to each other as there are lanes.
+// Whether taps can be read in place: the channels of the result are contiguous and fill the lanes.
 bool taps_in_place(const Winograd& f) {
     const ConvPlan& p = f.p;
     bool in_place = p.same && p.w_out == p.width && f.padded_out == p.out && p.w_reduce % p.width == 0 &&
@@ -48,23 +48,23 @@ bool taps_in_place(const Winograd& f) {
     return in_place;
 }
 
-// Channels of the result whose taps are brought in together. Where they lie far apart it is a panel of them, so that a
-// transpose stays in the nearest cache.
+// How many channels of the result have their taps loaded together. If they are far apart in memory it is one panel, so
+// that the transpose stays in the L1 cache.
 int64_t lanes_at_a_time(const Winograd& f) {
     return f.p.w_out == f.p.part_bytes && !taps_in_place(f) ? f.padded_out : min(f.p.kernels->panel, f.padded_out);
 }
 
-// The first tap of a piece, of a channel of the source.
+// The address of the first tap of a piece, for a channel of the source.
 const char* piece_at(const ConvPlan& p, const std::vector<int64_t>& piece, int64_t channel) {
     const char* w = p.w + channel * p.w_reduce;
     for (size_t q = 0; q + 2 < p.axes.size(); ++q) w += piece[q] * p.axes[q].w_stride;
     return w;
 }
 
-// The taps of the last two axes of a piece, of some channels of the source, as [channel][tap][lane], for `wide` lanes
-// from `lane` on.
-void bring_taps(const Winograd& f, const std::vector<int64_t>& piece, int64_t first, int64_t count, int64_t lane,
-                int64_t wide, char* taps) {
+// Loads the taps of a piece along the last two axes, for some channels of the source, as [channel][tap][lane], for
+// `wide` lanes from `lane` on.
+void load_taps(const Winograd& f, const std::vector<int64_t>& piece, int64_t first, int64_t count, int64_t lane,
+               int64_t wide, char* taps) {
     const ConvPlan& p = f.p;
     const size_t axes = p.axes.size();
     const ConvPlanAxis &outer = p.axes[axes - 2], &inner = p.axes[axes - 1];
@@ -73,9 +73,9 @@ void bring_taps(const Winograd& f, const std::vector<int64_t>& piece, int64_t fi
     char* const w = const_cast<char*>(piece_at(p, piece, first)) + lane * p.w_out;
     const bool up = inner.w_stride == part && (outer.k == 1 || outer.w_stride == inner.k * part);
     const bool down = inner.w_stride == -part && (outer.k == 1 || outer.w_stride == -inner.k * part);
-    if (up && p.w_reduce == all * part) {  // all of them next to each other
+    if (up && p.w_reduce == all * part) {  // all taps are contiguous
         p.kernels->load({p.part, w, part, p.w_out, taps, wide, 1, all * count, lanes});
-    } else if (up || down) {  // those of a channel
+    } else if (up || down) {  // the taps of a channel are contiguous
         const int64_t last = up ? 0 : all - 1;
         for (int64_t c = 0; c < count; ++c)
             p.kernels->load({p.part, w + c * p.w_reduce - last * part, part, p.w_out,
@@ -88,7 +88,7 @@ void bring_taps(const Winograd& f, const std::vector<int64_t>& piece, int64_t fi
     }
 }
 
-// The points of a piece of the filters, of some channels of the source.
+// Transforms a piece of the filters, for some channels of the source.
 void transform_filter(const void* context, int64_t task, Arena* arena) {
     const auto& f = *static_cast<const Winograd*>(context);
     const ConvPlan& p = f.p;
@@ -132,7 +132,7 @@ void transform_filter(const void* context, int64_t task, Arena* arena) {
         }
     };
     for (int64_t lane = 0; lane < f.padded_out; lane += wide) {
-        if (!in_place) bring_taps(f, f.pieces[piece], first, count, lane, wide, taps);
+        if (!in_place) load_taps(f, f.pieces[piece], first, count, lane, wide, taps);
         for (const PieceBlock& b : f.blocks) {
             if (piece < b.pieces.begin || piece >= b.pieces.end) continue;
             for (int64_t c = max(first, b.channels.begin); c < min(first + count, b.channels.end); ++c)
@@ -143,8 +143,8 @@ void transform_filter(const void* context, int64_t task, Arena* arena) {
     }
 }
 
-// All pieces of the filter, and blocks of them.
-void cut_filter(Winograd& f) {
+// Lists the pieces of the filter, and divides them into blocks.
+void divide_filter(Winograd& f) {
     const ConvPlan& p = f.p;
     std::vector<int64_t> at(p.axes.size() - 2, 0);
     for (;;) {
@@ -170,23 +170,23 @@ void cut_filter(Winograd& f) {
     }
 }
 
-// About so many tiles for a task. Blocks share the elements along their sides, and short rows cost more than long ones.
-void share_out(Winograd& f, int64_t tiles) {
+// About `tiles` tiles per task. Neighbouring blocks overlap along their sides, and short rows cost more than long ones.
+void divide_into_tasks(Winograd& f, int64_t tiles) {
     const int64_t groups = max(1, max(8, tiles) / (f.rows.d * f.columns.d));
-    const auto seen = [&](const TileAxis& a, int64_t count) {
+    const auto covered = [&](const TileAxis& a, int64_t count) {
         return static_cast<double>((a.m * (count + a.parts - 1) + a.most_taps() - 1) * a.d);
     };
     double least_cost = 0;
     for (int64_t blocks = 1; blocks <= f.columns.groups; ++blocks) {
         const int64_t wide = ceil_div(f.columns.groups, blocks), high = min(f.rows.groups, max(1, groups / wide));
-        const double elements = seen(f.rows, high) * (seen(f.columns, wide) + 8);
+        const double elements = covered(f.rows, high) * (covered(f.columns, wide) + 8);
         const double cost = elements / static_cast<double>(wide * high);
         if (blocks > 1 && cost >= least_cost) continue;
         least_cost = cost;
         f.columns.blocks = blocks;
         f.rows.blocks = ceil_div(f.rows.groups, high);
     }
-    // Small planes go together: the points of the filter are read once for all of them.
+    // Small planes share a task: the transformed filter is read once for all of them.
     const int64_t plane = f.rows.groups * f.rows.d * f.columns.groups * f.columns.d;
     const bool many =
         f.points() * (f.blocks.back().start + f.blocks.back().steps) * f.phases() * f.padded_out * f.p.width >
@@ -195,7 +195,7 @@ void share_out(Winograd& f, int64_t tiles) {
     f.batches = ceil_div(f.outer, f.planes);
 }
 
-// Taps from the first to the last one that a phase sees, none left out.
+// The number of taps from the first to the last one of any phase, including gaps.
 int64_t taps_across(const ConvPlanAxis& a, int64_t& first) {
     Span all{INT64_MAX, INT64_MIN};
     for (const Phase& phase : a.phases)
@@ -204,7 +204,7 @@ int64_t taps_across(const ConvPlanAxis& a, int64_t& first) {
     return all.begin > all.end ? 0 : (all.end - all.begin) / a.d + 1;
 }
 
-TileAxis lay_tiles(const ConvPlanAxis& a, int64_t m) {
+TileAxis make_tile_axis(const ConvPlanAxis& a, int64_t m) {
     const int64_t n = a.u.end - a.u.begin;
     int64_t first;
     const int64_t across = taps_across(a, first), parts = m == 2 ? max(1, across / 2) : 1;
@@ -219,7 +219,7 @@ TileAxis lay_tiles(const ConvPlanAxis& a, int64_t m) {
     return t;
 }
 
-// Windows of a tile along the last two axes: none (0) if there is no such way.
+// The number of windows of a tile along the last two axes; false if Winograd is not applicable.
 bool choose_tiles(const ConvPlan& p, int64_t& down, int64_t& right) {
     if (p.axes.empty()) return false;
     const ConvPlanAxis& inner = p.axes.back();
@@ -242,7 +242,7 @@ bool choose_tiles(const ConvPlan& p, int64_t& down, int64_t& right) {
 
 bool winograd_pays(const ConvPlan& p) {
     int64_t down, right;
-    if (!p.kernels->winograd_elements || p.parts != 1 || p.groups != 1 || !choose_tiles(p, down, right)) return false;
+    if (!p.kernels->winograd_input || p.parts != 1 || p.groups != 1 || !choose_tiles(p, down, right)) return false;
     double products = 1, taps = 1, windows = 1;
     int64_t parts = 1, stored = 1;
     for (size_t q = 0; q < p.axes.size(); ++q) {
@@ -257,22 +257,23 @@ bool winograd_pays(const ConvPlan& p) {
             continue;
         }
         if (n < 4 * a.d) return false;
-        const TileAxis t = lay_tiles(a, m);
+        const TileAxis t = make_tile_axis(a, m);
         int64_t count = 0;
         for (size_t which = 0; which < t.taps.size(); ++which)
-            for (int64_t point = 0; point < 4; ++point) count += t.counts(static_cast<int64_t>(which), point) ? 1 : 0;
+            for (int64_t point = 0; point < 4; ++point)
+                count += t.can_be_nonzero(static_cast<int64_t>(which), point) ? 1 : 0;
         products *= static_cast<double>(count) / static_cast<double>(m);
         parts *= t.parts;
         stored *= static_cast<int64_t>(t.taps.size()) * 4;
     }
     if (p.out < kLeastChannels || windows < kLeastWindows) return false;
-    // With several parts there are enough steps of fewer channels.
+    // With several parts there are enough steps even with fewer channels.
     if (p.reduce < (parts >= 4 && down > 1 ? kLeastChannels / 2 : kLeastChannels)) return false;
-    // The filter has to be transformed: so many products must be saved for each point of it.
+    // The filter has to be transformed: this many products must be saved per point of it.
     const double each = stored * p.reduce * p.out * p.width > kManyPoints ? kLeastSaved * 3 : kLeastSaved;
     if (windows * (taps - products) < each * static_cast<double>(stored)) return false;
     if (stored > parts * 16) return products * 9 <= taps * 5;  // phases
-    // Along a line fewer products are saved, for as many points of elements and of results.
+    // Along a line fewer products are saved, for as many points of input and results.
     if (down == 1) return p.reduce * p.taps >= kLeastLine && products * 4 <= taps * 3;
     return products * 3 <= taps * 2;
 }
@@ -294,12 +295,12 @@ void run_winograd(ConvPlan& plan) {
     f.direct.by_taps = false;
     const ConvPlan& p = f.p;
     const ConvKernels& k = *p.kernels;
-    f.rows = lay_tiles(p.axes[p.axes.size() - 2], down);
-    f.columns = lay_tiles(p.axes.back(), right);
+    f.rows = make_tile_axis(p.axes[p.axes.size() - 2], down);
+    f.columns = make_tile_axis(p.axes.back(), right);
     f.padded_out = ceil_div(p.out, k.vector) * k.vector;
     f.ranges = ceil_div(p.out * f.phases(), kMostChannels);
     f.range = ceil_div(ceil_div(p.out, f.ranges), k.panel) * k.panel;
-    cut_filter(f);
+    divide_filter(f);
     f.outer = 1;
     for (size_t q = 0; q + 2 < p.axes.size(); ++q) f.outer *= p.axes[q].u.end - p.axes[q].u.begin;
 
@@ -307,8 +308,8 @@ void run_winograd(ConvPlan& plan) {
     const double products = static_cast<double>(p.pixels * pieces * f.parts()) * static_cast<double>(f.points()) /
                             static_cast<double>(down * right) * static_cast<double>(p.out * p.reduce);
     const int threads = conv_threads(products);
-    share_out(f, kBlockBytes / (f.points() * p.width * (f.blocks[0].per_tile() + f.range * f.phases())));
-    // Where a result is not finite, all channels of its task are summed up directly.
+    divide_into_tasks(f, kBlockBytes / (f.points() * p.width * (f.blocks[0].per_tile() + f.range * f.phases())));
+    // If a result is not finite, all channels of its task are recomputed directly, so tasks must not be too large.
     const int64_t wanted = conv_tasks(products) / (f.planes > 1 ? 2 : 1);
     while (f.range > k.panel && f.batches * f.rows.blocks * f.columns.blocks * ceil_div(p.out, f.range) < wanted)
         f.range = ceil_div(f.range, 2 * k.panel) * k.panel;

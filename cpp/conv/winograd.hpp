@@ -1,4 +1,4 @@
-// What the tasks of a convolution by Winograd's algorithm share: see winograd.cpp.
+// Winograd convolution: what planning and tasks share. See winograd.cpp.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace cenote {
 
-// Some taps of the axes before the last two (pieces), of some channels of the source: what is multiplied at a time.
+// A block of the reduction: some taps of the axes before the last two (pieces), and some channels of the source.
 struct PieceBlock {
     Span pieces, channels;
     int64_t start, steps;  // of the whole reduction
@@ -15,20 +15,20 @@ struct PieceBlock {
     int64_t per_tile() const { return (pieces.end - pieces.begin) * count(); }
 };
 
-// The tiles of an axis. A tile has `m` windows `d` apart, and m·d windows next to each other are a group of d tiles.
-// Its filters have up to 5 - m taps. Those of a longer one are parts, each of which sees the elements of the next
-// group: elements are transformed once for all parts. An axis with one tap has tiles of one window, and nothing is
+// The tiles along an axis. A tile has `m` windows that are `d` apart, so m·d adjacent windows are a group of d tiles.
+// Its filter has up to 5 - m taps. A longer filter is split into parts, each of which covers the input of the next
+// group, so that input is transformed once for all parts. An axis with one tap has tiles of one window and is not
 // transformed.
 struct TileAxis {
     int64_t n, d, m, parts;
-    int64_t groups, blocks;                    // groups are shared out to so many tasks
-    std::vector<std::array<int64_t, 3>> taps;  // of each phase and part: packed index, or -1 for none
+    int64_t groups, blocks;                    // groups are divided among `blocks` tasks
+    std::vector<std::array<int64_t, 3>> taps;  // per phase and part: packed index, or -1 for none
 
     int64_t most_taps() const { return m == 1 ? 1 : 5 - m; }
     int64_t points() const { return m == 1 ? 1 : 4; }
     int64_t phases() const { return static_cast<int64_t>(taps.size()) / parts; }
-    // Whether a point of a filter is not zero whatever its taps are.
-    bool counts(int64_t which, int64_t point) const {
+    // Whether a point of the transformed filter can be nonzero.
+    bool can_be_nonzero(int64_t which, int64_t point) const {
         const std::array<int64_t, 3>& t = taps[which];
         if (m == 1 || point == 0) return t[0] >= 0;
         if (point == 3) return t[most_taps() - 1] >= 0;
@@ -37,7 +37,7 @@ struct TileAxis {
     Span windows(int64_t block) const {
         return {groups * block / blocks * m * d, groups * (block + 1) / blocks * m * d};
     }
-    // The first windows of the tiles of a block, from the block's first one on.
+    // The first windows of the tiles of a block, relative to the block's first one.
     std::vector<int64_t> starts(int64_t block) const {
         const Span span = windows(block);
         std::vector<int64_t> all;
@@ -45,16 +45,16 @@ struct TileAxis {
             for (int64_t i = at; i < min(at + d, n); ++i) all.push_back(i - span.begin);
         return all;
     }
-    // The same for tiles of elements: groups are whole, and there are as many more as other parts see.
-    std::vector<int64_t> element_starts(int64_t block) const {
+    // The same for input tiles: groups are complete, and there are more of them for the other parts.
+    std::vector<int64_t> input_starts(int64_t block) const {
         const Span span = windows(block);
         std::vector<int64_t> all;
         for (int64_t at = 0; at < span.end - span.begin + (parts - 1) * m * d; at += m * d)
             for (int64_t i = at; i < at + d; ++i) all.push_back(i);
         return all;
     }
-    // Where the elements of a tile are among those.
-    int64_t element_index(int64_t start) const { return start / (m * d) * d + start % (m * d); }
+    // The index of the input tile of a tile.
+    int64_t input_index(int64_t start) const { return start / (m * d) * d + start % (m * d); }
 };
 
 struct Winograd {
@@ -64,8 +64,8 @@ struct Winograd {
     std::vector<PieceBlock> blocks;
     int64_t range, ranges;  // channels of the result per task
     int64_t padded_out;
-    int64_t outer;            // positions of all axes but the last two
-    int64_t planes, batches;  // so many of these per task, where a plane has few tiles; so many tasks
+    int64_t outer;            // positions on all axes but the last two
+    int64_t planes, batches;  // planes per task, if a plane has few tiles; number of such tasks
     TileAxis rows, columns;
     Memory weights;
 
@@ -74,7 +74,7 @@ struct Winograd {
     int64_t parts() const { return rows.parts * columns.parts; }
 };
 
-// Where the points of a block begin, for the channels of a phase from `first` on.
+// The offset of the points of a block, for the channels of a phase from `first` on.
 static inline int64_t points_at(const Winograd& f, const PieceBlock& b, int64_t point, int64_t phase, int64_t first) {
     return (b.start * f.points() + point * b.steps) * f.phases() * f.padded_out +
            (phase * f.padded_out + first) * b.steps;

@@ -1,4 +1,4 @@
-// One block of Winograd's tiles: points of the elements, a matrix product for each of them, results.
+// One block of Winograd tiles: input transform, a matrix product per point, output transform.
 
 #include "conv/winograd.hpp"
 #include "runtime/parallel.hpp"
@@ -7,15 +7,15 @@ namespace cenote {
 
 namespace {
 
-// A result of F(2×2, 3×3) is made of the sums of 9 points, with all their errors: where a direct sum would be a few
-// chains, those of its points are shorter. With more steps, the blocks of the filter are chains as long as others.
+// A result of F(2×2, 3×3) is a sum of 9 points and has all their errors: where a direct sum would be a few chains,
+// those of its points are shorter. With more steps, the blocks of the filter limit the chains anyway.
 int64_t longest_chain(const Winograd& f, const PieceBlock& b) {
     return f.rows.m == 2 && b.steps <= 64 ? max(16, b.steps / 2) : 0;
 }
 
-// Elements from one point to the next: an odd number of cache lines, because all points of a tile are written and read
-// together, and a cache has few places for what is a power of two apart.
-int64_t apart(const ConvPlan& p, int64_t elements) {
+// The distance between points, in elements: an odd number of cache lines, because all points of a tile are written and
+// read together, and addresses a power of two point_distance map to the same cache sets.
+int64_t point_distance(const ConvPlan& p, int64_t elements) {
     const int64_t line = 64 / p.width;
     return (ceil_div(elements, line) | 1) * line;
 }
@@ -24,76 +24,76 @@ struct Task {
     const Winograd& f;
     const ConvPlan& p;
     Arena* arena;
-    std::vector<Tile> planes;  // the same block of tiles of each
+    std::vector<Tile> planes;  // the same block of tiles in each plane
     Span out;
-    std::vector<int64_t> rows, columns;                // first windows of tiles, from the first one of the block on
-    std::vector<int64_t> input_rows, element_columns;  // the same for tiles of elements
+    std::vector<int64_t> rows, columns;              // first windows of tiles, relative to the block's first
+    std::vector<int64_t> input_rows, input_columns;  // the same for input tiles
     char *elements = nullptr, *results = nullptr;
     size_t axes = p.axes.size();
     int64_t plane_tiles = static_cast<int64_t>(rows.size() * columns.size());
-    int64_t plane_elements = static_cast<int64_t>(input_rows.size() * element_columns.size());
+    int64_t plane_elements = static_cast<int64_t>(input_rows.size() * input_columns.size());
     int64_t tiles = plane_tiles * static_cast<int64_t>(planes.size());
     int64_t element_tiles = plane_elements * static_cast<int64_t>(planes.size());
     int64_t range = out.end - out.begin, wide = range * f.phases();
 
-    // The tile that a box is laid for: all elements of all parts with one tap of the other axes.
-    Tile seen(const Tile& tile, const std::vector<int64_t>& piece) const {
+    // The tile whose box covers the input of all parts, for one tap of the other axes.
+    Tile input_tile(const Tile& tile, const std::vector<int64_t>& piece) const {
         Tile all = tile;
         for (size_t q = 0; q < axes - 2; ++q) all.chunk[q] = {piece[q], piece[q] + 1};
         for (size_t q = axes - 2; q < axes; ++q) {
             const TileAxis& t = q == axes - 2 ? f.rows : f.columns;
-            const int64_t last = q == axes - 2 ? input_rows.back() : element_columns.back();
-            const SourceBox::Side side = lay_side(p.axes[q], {0, 1}, tile.chunk[q]);
+            const int64_t last = q == axes - 2 ? input_rows.back() : input_columns.back();
+            const SourceBox::Side side = make_side(p.axes[q], {0, 1}, tile.chunk[q]);
             all.u[q].end = all.u[q].begin + last + (t.points() - 1) * t.d + 2 - side.elements;
         }
         return all;
     }
 
-    // Points of elements.
-    void load_tile(const PieceBlock& b, char* memory) {
+    // The input transform.
+    void transform_input(const PieceBlock& b, char* memory) {
         const int64_t count = b.count(), per_tile = b.per_tile();
         for (size_t plane = 0; plane < planes.size(); ++plane)
             for (int64_t i = b.pieces.begin; i < b.pieces.end; ++i)
-                bring_piece(b, planes[plane], i, memory,
-                            elements + (static_cast<int64_t>(plane) * plane_elements * per_tile +
-                                        (i - b.pieces.begin) * count) *
-                                           p.width);
+                transform_piece(b, planes[plane], i, memory,
+                                elements + (static_cast<int64_t>(plane) * plane_elements * per_tile +
+                                            (i - b.pieces.begin) * count) *
+                                               p.width);
     }
-    void bring_piece(const PieceBlock& b, const Tile& tile, int64_t piece, char* memory, char* to) {
+    void transform_piece(const PieceBlock& b, const Tile& tile, int64_t piece, char* memory, char* to) {
         const int64_t count = b.count(), per_tile = b.per_tile();
-        const auto across = static_cast<int64_t>(element_columns.size());
-        SourceBox box = lay_box(p, seen(tile, f.pieces[piece]), count, 1, Layout::pixel_major, true);
+        const auto across = static_cast<int64_t>(input_columns.size());
+        SourceBox box = make_box(p, input_tile(tile, f.pieces[piece]), count, 1, Layout::pixel_major, true);
         fill_box(p, box, 0, b.channels.begin, count, Layout::pixel_major, memory);
         const int64_t row = box.sides[axes - 2].u_step, column = box.sides[axes - 1].u_step;
-        WinogradElements call{};
+        WinogradInput call{};
         call.row = f.rows.d * row;
         call.column = f.columns.d * column;
-        call.point = apart(p, element_tiles * per_tile);
+        call.point = point_distance(p, element_tiles * per_tile);
         call.lanes = count;
         call.next_points = per_tile;
         call.line = f.rows.m == 1;
-        // Tiles of a group are one element apart; a group of one tile goes on with the next group.
+        // Tiles of a group are one pixel point_distance; groups of one tile are processed in sequence.
         call.tiles = f.columns.d == 1 ? across : f.columns.d;
         call.next = (f.columns.d == 1 ? f.columns.m : 1) * column;
         for (const int64_t u : input_rows) {
             for (int64_t v = 0; v < across; v += call.tiles) {
-                call.x = box.data + (u * row + element_columns[v] * column) * p.width;
+                call.x = box.data + (u * row + input_columns[v] * column) * p.width;
                 call.points = to;
-                p.kernels->winograd_elements(call);
+                p.kernels->winograd_input(call);
                 to += call.tiles * per_tile * p.width;
             }
         }
     }
 
-    // The parts of a phase that have a point, as runs.
+    // The parts of a phase that have a nonzero point, as runs.
     void build_runs(const PieceBlock& b, int64_t down, int64_t right, int64_t point, std::vector<Run>& runs) const {
         const int64_t per_tile = b.per_tile(), points = f.columns.points();
         runs.clear();
         for (int64_t i = 0; i < f.rows.parts; ++i) {
-            if (!f.rows.counts(down * f.rows.parts + i, point / points)) continue;
+            if (!f.rows.can_be_nonzero(down * f.rows.parts + i, point / points)) continue;
             for (int64_t j = 0; j < f.columns.parts; ++j) {
-                if (!f.columns.counts(right * f.columns.parts + j, point % points)) continue;
-                const int64_t at = i * f.rows.d * static_cast<int64_t>(element_columns.size()) + j * f.columns.d;
+                if (!f.columns.can_be_nonzero(right * f.columns.parts + j, point % points)) continue;
+                const int64_t at = i * f.rows.d * static_cast<int64_t>(input_columns.size()) + j * f.columns.d;
                 runs.push_back({at * per_tile, (i * f.columns.parts + j) * per_tile, per_tile});
             }
         }
@@ -101,10 +101,10 @@ struct Task {
 
     void multiply(const PieceBlock& b, bool add) {
         std::vector<int64_t> from, to, across;
-        for (const int64_t v : columns) across.push_back(f.columns.element_index(v) * b.per_tile());
+        for (const int64_t v : columns) across.push_back(f.columns.input_index(v) * b.per_tile());
         for (int64_t element = 0; element < element_tiles; element += plane_elements) {
             for (const int64_t u : rows) {
-                const int64_t row = element + f.rows.element_index(u) * static_cast<int64_t>(element_columns.size());
+                const int64_t row = element + f.rows.input_index(u) * static_cast<int64_t>(input_columns.size());
                 for (const int64_t column : across) {
                     from.push_back(row * b.per_tile() + column);
                     to.push_back(static_cast<int64_t>(to.size()) * wide);
@@ -120,7 +120,7 @@ struct Task {
         call.add = add;
         call.chain = longest_chain(f, b);
         for (int64_t point = 0; point < f.points(); ++point) {
-            call.a = elements + point * apart(p, element_tiles * b.per_tile()) * p.width;
+            call.a = elements + point * point_distance(p, element_tiles * b.per_tile()) * p.width;
             for (int64_t phase = 0; phase < f.phases(); ++phase) {
                 build_runs(b, phase / f.columns.phases(), phase % f.columns.phases(), point, runs);
                 if (add && runs.empty()) continue;
@@ -129,15 +129,16 @@ struct Task {
                 for (int64_t n = out.begin; n < out.end; n += p.kernels->panel) {
                     call.lanes = static_cast<int>(min(p.kernels->panel, out.end - n));
                     call.b = f.weights.get() + points_at(f, b, point, phase, n) * p.width;
-                    call.out = results + (point * apart(p, tiles * wide) + phase * range + n - out.begin) * p.width;
+                    call.out =
+                        results + (point * point_distance(p, tiles * wide) + phase * range + n - out.begin) * p.width;
                     p.kernels->channels(call);
                 }
             }
         }
     }
 
-    // Of the m windows of a tile, d apart from `first` on, those that are among `all`.
-    static Span wanted(const TileAxis& t, int64_t first, Span all) {
+    // Those of the m windows of a tile, d point_distance from `first` on, that are in `all`.
+    static Span stored(const TileAxis& t, int64_t first, Span all) {
         const int64_t begin = min(t.m, max(0, ceil_div(all.begin - first, t.d)));
         return {begin, max(begin, min(t.m, ceil_div(all.end - first, t.d)))};
     }
@@ -146,8 +147,8 @@ struct Task {
         return {max(all.begin, here.begin), min(all.end, here.end)};
     }
 
-    // Results of the tiles of a plane, where they belong or first to `scratch`; false if one of them is not finite.
-    bool give_out(size_t plane, char* scratch) {
+    // The output transform of the tiles of a plane, to the result or by way of `scratch`; false if any is not finite.
+    bool transform_output(size_t plane, char* scratch) {
         const Tile& tile = planes[plane];
         const ConvPlanAxis &outer = p.axes[axes - 2], &inner = p.axes[axes - 1];
         const Span high = results_of(p, tile, axes - 2), broad = results_of(p, tile, axes - 1);
@@ -157,8 +158,8 @@ struct Task {
         for (size_t q = 0; q < axes; ++q) base += results_of(p, tile, q).begin * p.axes[q].out_stride;
         const int64_t row = direct ? outer.out_stride / p.width : across * range;
         const int64_t column = direct ? inner.out_stride / p.width : range;
-        WinogradResults call{};
-        call.point = apart(p, tiles * wide);
+        WinogradOutput call{};
+        call.point = point_distance(p, tiles * wide);
         call.row = outer.d * outer.out_step * row;
         call.column = inner.d * inner.out_step * column;
         call.lanes = range;
@@ -175,12 +176,12 @@ struct Task {
             const Span vertical = windows_of(tile, axes - 2, down), level = windows_of(tile, axes - 1, right);
             const char* points = results + (static_cast<int64_t>(plane) * plane_tiles * wide + phase * range) * p.width;
             std::vector<Span> some;
-            for (const int64_t v : columns) some.push_back(wanted(f.columns, tile.u[axes - 1].begin + v, level));
+            for (const int64_t v : columns) some.push_back(stored(f.columns, tile.u[axes - 1].begin + v, level));
             for (const int64_t u : rows) {
                 const int64_t at = tile.u[axes - 2].begin + u;
                 const int64_t to_row = (at * outer.out_step + outer.phases[down].out_base - high.begin) * row;
-                call.rows = wanted(f.rows, at, vertical);
-                // Tiles that are equally far apart, and of which the same columns are wanted.
+                call.rows = stored(f.rows, at, vertical);
+                // Tiles at equal distances of which the same columns are stored.
                 for (int64_t i = 0, end; i < count; i = end) {
                     call.columns = some[i];
                     const int64_t step = i + 1 < count ? columns[i + 1] - columns[i] : 1;
@@ -194,11 +195,11 @@ struct Task {
                     call.points = points;
                     points += call.tiles * wide * p.width;
                     if (call.rows.begin < call.rows.end && call.columns.begin < call.columns.end)
-                        finite &= p.kernels->winograd_results(call);
+                        finite &= p.kernels->winograd_output(call);
                 }
             }
         }
-        // Whole rows, one behind the other, are one long row.
+        // Contiguous rows are one long row.
         const int64_t all = high.end - high.begin, together = outer.out_stride == across * inner.out_stride ? all : 1;
         for (int64_t i = 0; i < (direct ? 0 : all); i += together)
             store_channels(p, base + i * outer.out_stride, inner.out_stride, p.result_channel,
@@ -219,12 +220,12 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
     Tile tile;
     tile.u.resize(axes);
     for (const ConvPlanAxis& a : p.axes) tile.chunk.push_back({0, a.k});
-    const auto place = [&](int q, Span windows) {
+    const auto set_windows = [&](int q, Span windows) {
         const Span u = p.axes[q].u;
         tile.u[q] = {u.begin + windows.begin, min(u.begin + windows.end, u.end)};
     };
-    place(axes - 2, f.rows.windows(row));
-    place(axes - 1, f.columns.windows(column));
+    set_windows(axes - 2, f.rows.windows(row));
+    set_windows(axes - 1, f.columns.windows(column));
     std::vector<Tile> planes;
     for (int64_t each = f.outer * batch / f.batches; each < f.outer * (batch + 1) / f.batches; ++each) {
         int64_t outer = each;
@@ -242,22 +243,23 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
               {range * f.range, min((range + 1) * f.range, p.out)},
               f.rows.starts(row),
               f.columns.starts(column),
-              f.rows.element_starts(row),
-              f.columns.element_starts(column)};
+              f.rows.input_starts(row),
+              f.columns.input_starts(column)};
 
     int64_t per_tile = 0, elements = 0;
     for (const PieceBlock& b : f.blocks) {
         per_tile = max(per_tile, b.per_tile());
-        const Tile seen = task.seen(tile, f.pieces[b.pieces.begin]);
-        elements = max(elements, lay_box(p, seen, b.count(), 1, Layout::pixel_major, false).elements);
+        const Tile input_tile = task.input_tile(tile, f.pieces[b.pieces.begin]);
+        elements = max(elements, make_box(p, input_tile, b.count(), 1, Layout::pixel_major, false).elements);
     }
     char* const memory = static_cast<char*>(arena_take(arena, (elements + p.kernels->slack) * p.width));
     task.elements =
-        static_cast<char*>(arena_take(arena, f.points() * apart(p, task.element_tiles * per_tile) * p.width));
-    task.results = static_cast<char*>(arena_take(arena, f.points() * apart(p, task.tiles * task.wide) * p.width));
+        static_cast<char*>(arena_take(arena, f.points() * point_distance(p, task.element_tiles * per_tile) * p.width));
+    task.results =
+        static_cast<char*>(arena_take(arena, f.points() * point_distance(p, task.tiles * task.wide) * p.width));
     for (size_t i = 0; i < f.blocks.size(); ++i) {
         if (i) checkpoint();
-        task.load_tile(f.blocks[i], memory);
+        task.transform_input(f.blocks[i], memory);
         task.multiply(f.blocks[i], i > 0);
     }
     char* scratch = nullptr;
@@ -270,7 +272,8 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
         scratch = static_cast<char*>(arena_take(arena, pixels * p.width));
     }
     for (size_t plane = 0; plane < task.planes.size(); ++plane)
-        if (!task.give_out(plane, scratch)) ForwardTask{f.direct, p, arena, task.planes[plane], {0, 1}, task.out}.run();
+        if (!task.transform_output(plane, scratch))
+            ForwardTask{f.direct, p, arena, task.planes[plane], {0, 1}, task.out}.run();
 }
 
 }  // namespace cenote

@@ -1,10 +1,10 @@
-// Convolutions in which each lane is a channel of its own: nothing is broadcast, both operands are vectors.
+// Depthwise kernels: each lane is a channel of its own, so nothing is broadcast and both operands are vectors.
 
-constexpr int kLaneRows = 4;            // of results at a time
-constexpr int64_t kFilterRows = 6;      // of y at a time
-constexpr int64_t kFilterElements = 6;  // pixels of all of these rows
+constexpr int kLaneRows = 4;            // rows of results at a time
+constexpr int64_t kFilterRows = 6;      // rows of y at a time
+constexpr int64_t kFilterElements = 6;  // pixels in all of these rows
 
-// Elements of 8 cache lines.
+// 8 cache lines, in elements.
 template <class T>
 constexpr int64_t kAhead = 512 / sizeof(T);
 
@@ -29,16 +29,16 @@ CENOTE_ONCE void lanes_pixels(const LanesCall& c, int64_t pixel) {
     for_lanes<T>(c.lanes, [&](auto l, int64_t i) { lanes_block<T, typename decltype(l)::V, P>(c, pixel, i); });
 }
 
-// Whether runs come K at a time, one pixel apart from each other: taps next to each other, without a stride.
+// Whether runs come in groups of K that are one pixel apart: adjacent taps at stride 1.
 template <int K>
-inline bool suits_line_buffer(const Run* runs, int64_t count, int64_t x_step) {
+inline bool taps_adjacent(const Run* runs, int64_t count, int64_t x_step) {
     if (count == 0 || count % K) return false;
     for (int64_t i = 0; i < count; ++i)
         if (i % K && runs[i].a - runs[i - 1].a != x_step) return false;
     return true;
 }
 
-// Then each element is read once for K taps.
+// Each element is then loaded once for K taps.
 template <class T, class V, int K, int P>
 inline void sliding_block(const LanesCall& c, int64_t pixel, int64_t lane) {
     V sum[P];
@@ -74,8 +74,8 @@ CENOTE_ONCE int64_t sliding_pixels(const LanesCall& c) {
     return pixel;
 }
 
-// R rows × N vectors. Results are written by whole cache lines, and rows are read in the order in which they lie: with
-// pixels a power of two apart a cache holds only a few of them.
+// R rows × N vectors. Results are written in whole cache lines, and rows are read in memory order: pixels a power of
+// two apart would map to the same few cache sets.
 template <class T, class V, int R, int N>
 CENOTE_ONCE void lanes_rows_block(const LanesCall& c, int64_t row, int64_t x_at, int64_t out_at, int64_t lane) {
     constexpr int L = static_cast<int>(sizeof(V) / sizeof(T));
@@ -92,7 +92,7 @@ CENOTE_ONCE void lanes_rows_block(const LanesCall& c, int64_t row, int64_t x_at,
         for (int r = 0; r < R; ++r) sum[r][n] = first;
     }
     if (N == 2 && run != end) {
-        // What the last taps see is new, and so are the results.
+        // The elements under the last taps are not in the cache yet, nor are the results.
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
             __builtin_prefetch(x + end[-1].a + r * x_row + kAhead<T>);
@@ -116,7 +116,7 @@ CENOTE_ONCE void lanes_rows_block(const LanesCall& c, int64_t row, int64_t x_at,
         for (int n = 0; n < N; ++n) store(out + r * out_row + n * L, sum[r][n]);
 }
 
-// Elements from p to the next cache line.
+// The number of elements from p to the next cache line.
 template <class T>
 inline int64_t to_line(const T* p) {
     return static_cast<int64_t>(-reinterpret_cast<uintptr_t>(p) % 64 / sizeof(T));
@@ -131,7 +131,7 @@ CENOTE_ONCE void lanes_rows(const LanesCall& c, int64_t row) {
         });
     };
     if (c.run_count > 0 && c.x_step == c.lanes && c.out_step == c.lanes) {
-        // Pixels next to each other are one long row: it is read by whole lines, which many loads notice.
+        // Contiguous pixels are one long row: it is read in whole cache lines, which matters with so many loads.
         const int64_t all = c.pixels * c.lanes;
         const int64_t head = to_line(static_cast<const T*>(c.x) + c.runs[0].a) % pair;
         int64_t at = head < c.lanes ? head : 0;
@@ -155,7 +155,7 @@ CENOTE_ONCE void lanes_rows(const LanesCall& c, int64_t row) {
 
 template <class T>
 void lanes(const LanesCall& c) {
-    if (c.rows > 1) {  // of the first block of a reduction: nothing is added to
+    if (c.rows > 1) {  // only in the first block of a reduction: nothing to accumulate to
         const int64_t blocks = (c.rows + kLaneRows - 1) / kLaneRows;
         for (int64_t k = 0, row = 0; k < blocks; ++k) {
             const int64_t end = c.rows * (k + 1) / blocks;
@@ -170,16 +170,16 @@ void lanes(const LanesCall& c) {
         return;
     }
     int64_t pixel = 0;
-    if (suits_line_buffer<3>(c.runs, c.run_count, c.x_step))
+    if (taps_adjacent<3>(c.runs, c.run_count, c.x_step))
         pixel = sliding_pixels<T, 3>(c);
-    else if (suits_line_buffer<5>(c.runs, c.run_count, c.x_step))
+    else if (taps_adjacent<5>(c.runs, c.run_count, c.x_step))
         pixel = sliding_pixels<T, 5>(c);
     for (; pixel + 8 <= c.pixels; pixel += 8) lanes_pixels<T, 8>(c, pixel);
     for (; pixel + 2 <= c.pixels; pixel += 2) lanes_pixels<T, 2>(c, pixel);
     if (pixel < c.pixels) lanes_pixels<T, 1>(c, pixel);
 }
 
-// R runs × N vectors of sums, over some pixels of all rows: a short chain from zero, which is added to w.
+// R runs × N vectors of sums, over some pixels of all rows: a short chain from zero, which is then added to w.
 template <class T, class V, int R, int N>
 CENOTE_ONCE void lanes_filter_block(const LanesFilterCall& c, int64_t run, int64_t lane, int64_t from, int64_t to) {
     constexpr int L = static_cast<int>(sizeof(V) / sizeof(T));
@@ -232,7 +232,7 @@ inline void lanes_filter_some(const LanesFilterCall& c, int64_t run, int64_t run
     }
 }
 
-// R rows of K taps next to each other: each element of x is read once for K taps, with the last K values of y at hand.
+// R rows of K adjacent taps: each element of x is loaded once for K taps, with the last K values of y in registers.
 template <class T, class V, int R, int K>
 inline void sliding_filter_block(const LanesFilterCall& c, int64_t run, int64_t lane, int64_t from, int64_t to) {
     V sum[R][K];
@@ -243,29 +243,29 @@ inline void sliding_filter_block(const LanesFilterCall& c, int64_t run, int64_t 
         x[r] = static_cast<const T*>(c.x) + c.runs[run + r * K].a + lane + from * c.x_step;
     }
     const T* y = static_cast<const T*>(c.y) + lane + from * c.y_step;
-    V past[K];  // past[k] is y of k pixels ago
+    V recent[K];  // recent[k] is y of k pixels ago
     int64_t at = 0;
     const auto column = [&](int low, int high) {
         for (int r = 0; r < R; ++r) {
             const V element = load<V>(x[r] + at);
             for (int k = 0; k < K; ++k)
-                if (k >= low && k < high) sum[r][k] += element * past[k];
+                if (k >= low && k < high) sum[r][k] += element * recent[k];
         }
         at += c.x_step;
     };
     const auto shift = [&] {
-        for (int k = K - 1; k > 0; --k) past[k] = past[k - 1];
+        for (int k = K - 1; k > 0; --k) recent[k] = recent[k - 1];
     };
     const int64_t count = to - from;
 #pragma GCC unroll 8
     for (int first = 0; first < K - 1; ++first) {
         shift();
-        past[0] = load<V>(y + first * c.y_step);
+        recent[0] = load<V>(y + first * c.y_step);
         column(0, first + 1);
     }
     for (int64_t p = K - 1; p < count; ++p) {
         shift();
-        past[0] = load<V>(y + p * c.y_step);
+        recent[0] = load<V>(y + p * c.y_step);
         column(0, K);
     }
 #pragma GCC unroll 8
@@ -280,7 +280,7 @@ inline void sliding_filter_block(const LanesFilterCall& c, int64_t run, int64_t 
         }
 }
 
-// Some runs of one vector, or a few vectors, of lanes.
+// Some runs of one or a few vectors of lanes.
 template <class T, class V, int N>
 inline void lanes_filter_runs(const LanesFilterCall& c, int64_t lane, int64_t from, int64_t to) {
     constexpr int most_runs = N == 1 ? 9 : 5;
@@ -292,13 +292,13 @@ inline void lanes_filter_runs(const LanesFilterCall& c, int64_t lane, int64_t fr
     }
 }
 
-// A few pixels with all their lanes at a time: one lane of all pixels would be a walk with large steps. With many rows
-// it is one pixel: each row is read in the order in which it lies.
+// A few pixels with all their lanes at a time: one lane of all pixels would be accessed with large strides. With many
+// rows it is one pixel, so that each row is read in memory order.
 template <class T>
 void lanes_filter(const LanesFilterCall& all) {
     if (all.run_count == 0) return;
     LanesFilterCall c = all;
-    const bool three = c.rows == 1 && suits_line_buffer<3>(c.runs, c.run_count, c.x_step);
+    const bool three = c.rows == 1 && taps_adjacent<3>(c.runs, c.run_count, c.x_step);
     const int64_t row_blocks = (all.rows + kFilterRows - 1) / kFilterRows;
     for (int64_t block = 0, row = 0; block < row_blocks; ++block) {
         const int64_t row_end = all.rows * (block + 1) / row_blocks;
@@ -312,7 +312,7 @@ void lanes_filter(const LanesFilterCall& all) {
             const int64_t from = c.pixels * k / pieces, to = c.pixels * (k + 1) / pieces;
             int64_t lane = 0;
             if (!three || to - from < 2) {
-                // x is read by whole cache lines: it is read most.
+                // Aligned to the cache lines of x, which is read most.
                 const int64_t head = to_line(static_cast<const T*>(c.x) + c.runs[0].a) % (2 * kLanes<T>);
                 if (head < c.lanes) {
                     for_lanes<T>(head, [&](auto l, int64_t i) {
@@ -334,7 +334,7 @@ void lanes_filter(const LanesFilterCall& all) {
     }
 }
 
-// R taps of one channel: sums over rows of pixels, whose lanes are added up at the end.
+// R taps of one channel: sums over rows of pixels, whose lanes are added at the end.
 template <class T, int R>
 CENOTE_ONCE void planes_filter_block(const PlanesFilterCall& c, const Run* runs) {
     using V = Wide<T>;
@@ -344,7 +344,7 @@ CENOTE_ONCE void planes_filter_block(const PlanesFilterCall& c, const Run* runs)
     for (int r = 0; r < R; ++r) sum[r] = V{};
     const int64_t whole = c.columns / L * L;
     const int rest = static_cast<int>(c.columns - whole);
-    Mask mask{};  // what is not in the row must not be seen: it may be infinite
+    Mask mask{};  // what is beyond the row must be masked: it may be infinite
     for (int i = 0; i < rest; ++i) mask[i] = static_cast<Unsigned<T>>(-1);
     const T *x = static_cast<const T*>(c.x), *y = static_cast<const T*>(c.y);
     for (int64_t row = 0; row < c.rows; ++row, x += c.x_row, y += c.y_row) {

@@ -1,5 +1,6 @@
-// Fourier transforms of many columns at once: the lanes are columns, all steps of a few columns run in the first-level
-// cache. Forward gives the frequencies in bit-reversed order and inverse takes them so: nothing is ever sorted.
+// Fourier transforms of many columns at once: lanes are columns, and all steps of a few columns run in the L1 cache.
+// The forward transform gives frequencies in bit-reversed order, and the inverse takes them so: no reordering is
+// needed.
 
 template <class V>
 struct Complex {
@@ -13,55 +14,55 @@ template <class V>
 inline Complex<V> operator-(Complex<V> a, Complex<V> b) {
     return {a.re - b.re, a.im - b.im};
 }
-// Times cos - i·sin, or cos + i·sin.
+// Multiplication by cos - i·sin, or cos + i·sin if Inverse.
 template <bool Inverse, class V>
-inline Complex<V> turned(Complex<V> a, V c, V s) {
+inline Complex<V> rotated(Complex<V> a, V c, V s) {
     if constexpr (Inverse)
         return {a.re * c - a.im * s, a.im * c + a.re * s};
     else
         return {a.re * c + a.im * s, a.im * c - a.re * s};
 }
 
-// One step over pairs of rows `half` apart.
+// One radix-2 step over pairs of rows `half` apart.
 template <bool Inverse, class T, class V>
 inline void fft_step(T* re, T* im, int64_t pitch, int64_t n, int64_t half, const T* cosine, const T* sine) {
-    const int64_t turn = n / 2 / half;
+    const int64_t step = n / 2 / half;
     for (int64_t j = 0; j < half; ++j) {
-        const V c = splat<V>(cosine[j * turn]), s = splat<V>(sine[j * turn]);
+        const V c = splat<V>(cosine[j * step]), s = splat<V>(sine[j * step]);
         for (int64_t at = j * pitch; at < n * pitch; at += 2 * half * pitch) {
             const int64_t to = at + half * pitch;
             Complex<V> a{load<V>(re + at), load<V>(im + at)}, b{load<V>(re + to), load<V>(im + to)};
-            if constexpr (Inverse) b = turned<true>(b, c, s);
+            if constexpr (Inverse) b = rotated<true>(b, c, s);
             const Complex<V> sum = a + b;
             Complex<V> rest = a - b;
-            if constexpr (!Inverse) rest = turned<false>(rest, c, s);
+            if constexpr (!Inverse) rest = rotated<false>(rest, c, s);
             store(re + at, sum.re), store(im + at, sum.im);
             store(re + to, rest.re), store(im + to, rest.im);
         }
     }
 }
 
-// Two steps at once, over rows `quarter` apart: half the way through the cache.
+// Two steps at once (radix 4) over rows `quarter` apart, which halves the cache traffic.
 template <bool Inverse, class T, class V>
 inline void fft_two_steps(T* re, T* im, int64_t pitch, int64_t n, int64_t quarter, const T* cosine, const T* sine) {
-    const int64_t turn = n / 4 / quarter, q = quarter * pitch;
+    const int64_t step = n / 4 / quarter, q = quarter * pitch;
     for (int64_t j = 0; j < quarter; ++j) {
-        const V c = splat<V>(cosine[j * turn]), s = splat<V>(sine[j * turn]);
-        const V c_far = splat<V>(cosine[(j + quarter) * turn]), s_far = splat<V>(sine[(j + quarter) * turn]);
-        const V c_inner = splat<V>(cosine[2 * j * turn]), s_inner = splat<V>(sine[2 * j * turn]);
+        const V c = splat<V>(cosine[j * step]), s = splat<V>(sine[j * step]);
+        const V c_far = splat<V>(cosine[(j + quarter) * step]), s_far = splat<V>(sine[(j + quarter) * step]);
+        const V c_inner = splat<V>(cosine[2 * j * step]), s_inner = splat<V>(sine[2 * j * step]);
         for (int64_t at = j * pitch; at < n * pitch; at += 4 * q) {
             Complex<V> x[4];
             for (int k = 0; k < 4; ++k) x[k] = {load<V>(re + at + k * q), load<V>(im + at + k * q)};
             if constexpr (Inverse) {
-                const Complex<V> b = turned<true>(x[1], c_inner, s_inner), d = turned<true>(x[3], c_inner, s_inner);
+                const Complex<V> b = rotated<true>(x[1], c_inner, s_inner), d = rotated<true>(x[3], c_inner, s_inner);
                 const Complex<V> u = x[0] + b, v = x[0] - b;
-                const Complex<V> e = turned<true>(x[2] + d, c, s), g = turned<true>(x[2] - d, c_far, s_far);
+                const Complex<V> e = rotated<true>(x[2] + d, c, s), g = rotated<true>(x[2] - d, c_far, s_far);
                 x[0] = u + e, x[1] = v + g, x[2] = u - e, x[3] = v - g;
             } else {
                 const Complex<V> u = x[0] + x[2], v = x[1] + x[3];
-                const Complex<V> d = turned<false>(x[0] - x[2], c, s), e = turned<false>(x[1] - x[3], c_far, s_far);
-                x[0] = u + v, x[1] = turned<false>(u - v, c_inner, s_inner);
-                x[2] = d + e, x[3] = turned<false>(d - e, c_inner, s_inner);
+                const Complex<V> d = rotated<false>(x[0] - x[2], c, s), e = rotated<false>(x[1] - x[3], c_far, s_far);
+                x[0] = u + v, x[1] = rotated<false>(u - v, c_inner, s_inner);
+                x[2] = d + e, x[3] = rotated<false>(d - e, c_inner, s_inner);
             }
             for (int k = 0; k < 4; ++k) store(re + at + k * q, x[k].re), store(im + at + k * q, x[k].im);
         }
@@ -86,20 +87,20 @@ inline void fft_inverse(T* re, T* im, int64_t pitch, int64_t n, const T* cosine,
     for (; half < n; half *= 4) fft_two_steps<true, T, V>(re, im, pitch, n, half, cosine, sine);
 }
 
-// Rows of a column times their twiddle factors, which lie as the numbers do.
+// Multiplies the rows of a column by their twiddle factors, which have the layout of the numbers.
 template <bool Inverse, class T, class V>
 inline void fft_twiddle(T* re, T* im, int64_t pitch, int64_t n, const T* cosine, const T* sine) {
     for (int64_t at = 0; at < n * pitch; at += pitch) {
         const Complex<V> a =
-            turned<Inverse>(Complex<V>{load<V>(re + at), load<V>(im + at)}, load<V>(cosine + at), load<V>(sine + at));
+            rotated<Inverse>(Complex<V>{load<V>(re + at), load<V>(im + at)}, load<V>(cosine + at), load<V>(sine + at));
         store(re + at, a.re), store(im + at, a.im);
     }
 }
 
-// Whole vectors only: numbers of lanes and of spectra are multiples of 8.
+// Whole vectors only: the number of lanes and the size of spectra are multiples of 8.
 inline void fft_columns(const FftColumns& c) {
     using V = Lane<double, kVectorBytes>::V;
-    const double *cosine = c.turns, *sine = cosine + c.n / 2;
+    const double *cosine = c.roots, *sine = cosine + c.n / 2;
     for (int64_t i = 0; i < c.lanes; i += Lane<double, kVectorBytes>::count) {
         double *re = c.re + i, *im = c.im + i;
         const int64_t more = c.n * c.pitch + i;

@@ -1,4 +1,4 @@
-// Matrix products whose lanes are channels: a block of sums stays in registers while the reduction runs.
+// Matrix products with channels as lanes: a block of sums stays in registers during the reduction.
 
 constexpr bool kManyRegisters = kVectorBytes == 64 || CENOTE_REGISTERS == 32;
 constexpr int kRows = kManyRegisters ? 12 : 6;        // × 2 vectors of sums
@@ -9,12 +9,12 @@ using Wide = typename Lane<T, kVectorBytes>::V;
 template <class T>
 constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 
-// The longest chain of products that one sum is made of. Longer contractions are added up in blocks of so many, each of
-// which starts from zero in the registers and is added to the results: the rounding error of a chain grows with its
-// length. Where blocks end depends on the runs alone, never on rows, lanes or threads.
+// The longest chain of additions. Longer reductions are done in blocks of this size, each of which starts from zero in
+// registers and is then added to the results: the rounding error of a chain grows with its length. Where blocks end
+// depends on the runs alone, not on rows, lanes or threads.
 constexpr int64_t kChain = 128;
 
-// The sums of a chain to the results: added to what is there, or the first ones, with `init`.
+// Adds the sums of a chain to the results, or stores the first ones with `init`.
 template <class T, int M, int N>
 CENOTE_INLINE inline void flush_channels(const ChannelsCall& c, const Wide<T> (&sum)[M][N], T* out,
                                          const int64_t* out_at, bool add) {
@@ -34,12 +34,12 @@ CENOTE_INLINE inline void flush_channels(const ChannelsCall& c, const Wide<T> (&
 #pragma GCC unroll 2
     for (int n = 0; n < N; ++n) first[n] = c.init ? load<V>(static_cast<const T*>(c.init) + n * L) : V{};
 #pragma GCC unroll 16
-    for (int m = 0; m < M; ++m)  // row by row: the lines of a row are next to each other
+    for (int m = 0; m < M; ++m)  // row by row, because the cache lines of a row are adjacent
 #pragma GCC unroll 2
         for (int n = 0; n < N; ++n) store(out + out_at[m] + n * L, first[n] + sum[m][n]);
 }
 
-// M rows × N vectors of channels. Every loop over the sums is unrolled: GCC keeps them in memory otherwise.
+// M rows × N vectors of channels. All loops over the sums are unrolled, or GCC would keep them in memory.
 template <class T, int M, int N, bool Unit, bool Ahead>
 CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row, T* out, const int64_t* out_at) {
     using V = Wide<T>;
@@ -54,7 +54,7 @@ CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row, T* out, cons
     }
     const int64_t step = Unit ? 1 : c.step;
     [[maybe_unused]] constexpr int64_t line = 64 / sizeof(T);
-    // Rows that come later, a few with each call for the same rows: nobody else knows that they come.
+    // Prefetches later rows, a few with each call for the same rows: the hardware cannot predict them.
     [[maybe_unused]] const int64_t *fetch = c.a_at + row, *fetch_end = fetch;
     if constexpr (Ahead) {
         fetch_end += M * (c.share + 1) / c.shares;
@@ -62,14 +62,14 @@ CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row, T* out, cons
     }
     bool add = c.add;
     const int64_t chain = c.chain ? c.chain : kChain;
-    int64_t room = chain;  // for products in the current chain
+    int64_t left = chain;  // products left in the current chain
     for (const Run *run = c.runs, *const runs_end = run + c.run_count; run != runs_end; ++run) {
         const T* b = static_cast<const T*>(c.b) + run->b * (N * L);
         int64_t at = run->a;
         const int64_t length = run->length;
         for (int64_t i = 0; i < length;) {
-            if (room == 0) {
-                room = chain;
+            if (left == 0) {
+                left = chain;
                 flush_channels<T, M, N>(c, sum, out, out_at, add);
                 add = true;
 #pragma GCC unroll 16
@@ -77,13 +77,13 @@ CENOTE_ONCE void channels_block(const ChannelsCall& c, int64_t row, T* out, cons
 #pragma GCC unroll 2
                     for (int n = 0; n < N; ++n) sum[m][n] = V{};
             }
-            int64_t end = length - i < room ? length : i + room;
+            int64_t end = length - i < left ? length : i + left;
             if constexpr (Ahead) {
                 for (const int64_t* each = fetch; each != fetch_end; ++each)
                     __builtin_prefetch(static_cast<const T*>(c.a) + *each + at + c.ahead, 0, 2);
                 end = i + line < end ? i + line : end;
             }
-            room -= end - i;
+            left -= end - i;
             for (; i < end; ++i) {
                 V right[N];
 #pragma GCC unroll 2
@@ -114,8 +114,8 @@ inline void channels_rows(const ChannelsCall& c, int64_t row, int64_t rows, T* o
     }
 }
 
-// Blocks as equal as they can be: a last block of one row would run at a fraction of the speed. Where the last vector
-// is not whole, results go by way of a block that has room for it.
+// Blocks as even as possible: a last block of one row would run at a fraction of the speed. If the last vector is not
+// full, results go through a buffer.
 template <class T, int N, bool Unit>
 inline void channels_all(const ChannelsCall& c) {
     constexpr int most_rows = N == 1 ? kNarrowRows : kRows;
@@ -127,15 +127,15 @@ inline void channels_all(const ChannelsCall& c) {
         if (c.lanes == width) {
             channels_rows<T, N, Unit, most_rows>(c, row, rows, out, c.out_at + row);
         } else {
-            T room[most_rows * width] = {};
+            T buffer[most_rows * width] = {};
             int64_t at[most_rows];
             for (int64_t m = 0; m < rows; ++m) {
                 at[m] = m * width;
-                for (int i = 0; c.add && i < c.lanes; ++i) room[at[m] + i] = out[c.out_at[row + m] + i];
+                for (int i = 0; c.add && i < c.lanes; ++i) buffer[at[m] + i] = out[c.out_at[row + m] + i];
             }
-            channels_rows<T, N, Unit, most_rows>(c, row, rows, room, at);
+            channels_rows<T, N, Unit, most_rows>(c, row, rows, buffer, at);
             for (int64_t m = 0; m < rows; ++m)
-                for (int i = 0; i < c.lanes; ++i) out[c.out_at[row + m] + i] = room[at[m] + i];
+                for (int i = 0; i < c.lanes; ++i) out[c.out_at[row + m] + i] = buffer[at[m] + i];
         }
         row = end;
     }

@@ -1,4 +1,4 @@
-// Matrix products whose lanes are pixels, and single channels whose rows share their elements.
+// Matrix products with pixels as lanes, and single-channel kernels whose rows share their elements.
 
 // The first `n` lanes of a vector.
 template <class T>
@@ -14,7 +14,7 @@ inline void store_some(T* p, Wide<T> v, int n) {
     for (int i = 0; i < n; ++i) p[i] = all[i];
 }
 
-// A vector that was loaded for several products, in a register: GCC would load it again for each of them.
+// Keeps a vector that is used for several products in a register: GCC would load it again for each of them.
 template <class V>
 CENOTE_INLINE inline V in_register(V v) {
 #if defined(__AVX512F__)
@@ -27,7 +27,7 @@ CENOTE_INLINE inline V in_register(V v) {
     return v;
 }
 
-// The sums of a chain (see gemm.inl) of M channels × N vectors to the results; `last` lanes of the last vector count.
+// Adds the sums of a chain (see gemm.inl) of M channels × N vectors to the results; the last vector has `last` lanes.
 template <class T, int M, int N>
 CENOTE_INLINE inline void flush_pixels(const PixelsCall& c, const Wide<T> (&sum)[M][N], T* out, int last, bool add) {
     using V = Wide<T>;
@@ -63,14 +63,14 @@ CENOTE_ONCE void pixels_block(const PixelsCall& c, int64_t row, int64_t lane) {
     const T* const base = static_cast<const T*>(c.x) + c.x_at[row] + lane;
     const int64_t step = c.step;
     bool add = c.add;
-    int64_t room = kChain;  // for products in the current chain
+    int64_t left = kChain;  // products left in the current chain
     for (int64_t r = 0; r < c.run_count; ++r) {
         const Run run = c.runs[r];
         const T* a = static_cast<const T*>(c.a) + run.a * M;
         const T* x = base + run.b;
         for (int64_t i = 0; i < run.length;) {
-            if (room == 0) {
-                room = kChain;
+            if (left == 0) {
+                left = kChain;
                 flush_pixels<T, M, N>(c, sum, out, last, add);
                 add = true;
 #pragma GCC unroll 8
@@ -78,8 +78,8 @@ CENOTE_ONCE void pixels_block(const PixelsCall& c, int64_t row, int64_t lane) {
 #pragma GCC unroll 8
                     for (int n = 0; n < N; ++n) sum[m][n] = V{};
             }
-            const int64_t count = run.length - i < room ? run.length - i : room;
-            room -= count;
+            const int64_t count = run.length - i < left ? run.length - i : left;
+            left -= count;
             i += count;
 #pragma GCC unroll 2
             for (int64_t k = 0; k < count; ++k) {
@@ -97,7 +97,7 @@ CENOTE_ONCE void pixels_block(const PixelsCall& c, int64_t row, int64_t lane) {
     flush_pixels<T, M, N>(c, sum, out, last, add);
 }
 
-// The same for runs of one product each: short loops in a long one cost more than their products.
+// The same for runs of one product each: the overhead of short inner loops would exceed the products.
 template <class T, int M, int N>
 CENOTE_ONCE void single_steps_block(const PixelsCall& c, int64_t row, int64_t lane) {
     using V = Wide<T>;
@@ -133,10 +133,10 @@ CENOTE_ONCE void single_steps_block(const PixelsCall& c, int64_t row, int64_t la
 }
 
 constexpr int kMostM = 6;
-// Vectors of pixels for M channels: enough sums to hide the latency of an addition, in 16 registers.
+// Vectors of pixels per M channels: enough sums to hide the latency of an addition, in 16 registers.
 constexpr int pixel_vectors(int m) { return m == 1 ? 8 : m == 2 ? 5 : m == 3 ? 4 : m == 4 ? 3 : 2; }
 
-// Kernels for special cases are compiled for float32 only: for all dtypes they would be a third of convolution's code.
+// Special cases are compiled for float32 only: for all dtypes they would be a third of convolution's code.
 template <class T>
 constexpr bool has_special_cases = __is_same(T, float);
 
@@ -152,7 +152,7 @@ inline void pixels_wide(const PixelsCall& c, int64_t row, int64_t lane, int64_t 
 
 constexpr int kPixelRows = 4;
 
-// One channel, K × K taps next to each other: kPixelRows rows of results × N vectors share the rows of x.
+// One channel, K × K adjacent taps: kPixelRows rows of results × N vectors share the rows of x.
 template <class T, int K, int N>
 CENOTE_ONCE void pixel_rows_block(const PixelsCall& c, int64_t row, int64_t lane, int64_t x_row) {
     using V = Wide<T>;
@@ -194,7 +194,7 @@ CENOTE_ONCE void pixel_rows_block(const PixelsCall& c, int64_t row, int64_t lane
         }
 }
 
-// 3 × 3 taps, which stay in registers, and R rows of results: each element is read once for all of them.
+// 3 × 3 taps, which stay in registers, for R rows of results: each element is loaded once for all of them.
 template <class T, int R>
 CENOTE_ONCE void three_rows_block(const PixelsCall& c, int64_t row, int64_t x_row) {
     using V = Wide<T>;
@@ -247,7 +247,7 @@ inline void three_rows(const PixelsCall& c, int64_t row, int64_t rows, int64_t x
     }
 }
 
-// How many rows from `row` on are as far apart as the K rows of K taps are.
+// How many rows from `row` on are as far apart as the K rows of taps.
 template <int K>
 inline int64_t rows_of_taps(const PixelsCall& c, int64_t row) {
     if (c.run_count != K || c.runs[0].length != K || c.step != 1) return 0;
@@ -259,7 +259,7 @@ inline int64_t rows_of_taps(const PixelsCall& c, int64_t row) {
     return end - row;
 }
 
-// Rows that share their elements, for all lanes: how many have been made.
+// Rows that share their elements, for all lanes; returns how many were computed.
 template <class T>
 inline int64_t pixel_rows(const PixelsCall& c, int64_t row) {
     constexpr int L = kLanes<T>, N = 3;
@@ -268,7 +268,7 @@ inline int64_t pixel_rows(const PixelsCall& c, int64_t row) {
         const int64_t blocks = (rows + most_rows - 1) / most_rows, x_row = c.runs[1].b - c.runs[0].b;
         for (int64_t k = 0, at = 0; k < blocks; ++k) {
             const int64_t end = rows * (k + 1) / blocks;
-            // Results of the next block: a store has to wait for its line otherwise.
+            // Prefetch the results of the next block: a store would have to wait for its cache line.
             for (int64_t r = end; r < rows && r < end + most_rows; ++r)
                 for (int64_t i = 0; i < c.lanes; i += 64 / static_cast<int64_t>(sizeof(T)))
                     __builtin_prefetch(static_cast<T*>(c.out) + c.out_at[row + r] + i, 1);
@@ -298,8 +298,8 @@ inline void pixels_all(const PixelsCall& c) {
     const int64_t vectors = (c.lanes + L - 1) / L, blocks = (vectors + N - 1) / N;
     for (int64_t row = 0; row < c.rows;) {
         if constexpr (M == 1 && has_special_cases<T>) {
-            if (const int64_t made = pixel_rows<T>(c, row)) {
-                row += made;
+            if (const int64_t done = pixel_rows<T>(c, row)) {
+                row += done;
                 continue;
             }
         }

@@ -1,15 +1,15 @@
-// Planes between arrays of any strides and dtype and working memory: copied, converted, transposed.
+// Copies planes between arrays of any strides and dtype and working memory: converted and transposed.
 
-// What is stored as S is computed in T: halves in float, small integers modulo 2³².
+// Storage type S and work type T: float16 and bfloat16 in float, small integers modulo 2³².
 template <class S, class T>
-inline T taken(S value) {
+inline T to_work(S value) {
     if constexpr (__is_same(S, Half) || __is_same(S, BFloat16))
         return widen(value);
     else
         return static_cast<T>(value);
 }
 template <class S, class T>
-inline S given(T value) {
+inline S to_storage(T value) {
     if constexpr (__is_same(S, Half))
         return to_half(value);
     else if constexpr (__is_same(S, BFloat16))
@@ -19,23 +19,23 @@ inline S given(T value) {
 }
 
 template <class S, class T>
-inline void take_row(T* out, const char* in, int64_t n) {
+inline void load_elements(T* out, const char* in, int64_t n) {
     if constexpr (__is_same(S, T)) {
         __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
     } else if constexpr (__is_same(S, Half) || __is_same(S, BFloat16)) {
         load_row_of<S>(out, in, sizeof(S), n, false);
     } else {
-        for (int64_t i = 0; i < n; ++i) out[i] = taken<S, T>(load<S>(reinterpret_cast<const S*>(in) + i));
+        for (int64_t i = 0; i < n; ++i) out[i] = to_work<S, T>(load<S>(reinterpret_cast<const S*>(in) + i));
     }
 }
 template <class S, class T>
-inline void gather_row_gradient(char* out, const T* in, int64_t n) {
+inline void store_elements(char* out, const T* in, int64_t n) {
     if constexpr (__is_same(S, T)) {
         __builtin_memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
     } else if constexpr (__is_same(S, Half) || __is_same(S, BFloat16)) {
         store_row_of<S>(out, in, n);
     } else {
-        for (int64_t i = 0; i < n; ++i) store(reinterpret_cast<S*>(out) + i, given<S, T>(in[i]));
+        for (int64_t i = 0; i < n; ++i) store(reinterpret_cast<S*>(out) + i, to_storage<S, T>(in[i]));
     }
 }
 
@@ -56,7 +56,7 @@ inline void transpose_steps(V* row) {
     }
 }
 
-// A square of N × N elements, from rows in_stride apart to columns out_stride apart (in bytes).
+// Transposes a square of N × N elements, with strides in bytes.
 template <class T, int N>
 CENOTE_INLINE inline void transpose_square(char* out, int64_t out_stride, const char* in, int64_t in_stride) {
     using V = typename VecOf<T, N* static_cast<int>(sizeof(T))>::type;
@@ -68,9 +68,9 @@ CENOTE_INLINE inline void transpose_square(char* out, int64_t out_stride, const 
     for (int k = 0; k < N; ++k) store(out + k * out_stride, square[k]);
 }
 
-// out[j*out_stride + i] = in[i*in_stride + j], strides in bytes, rows × columns of `in`. Squares follow each other
-// along the rows of the array, which may be far from any cache: those of `out` if they are `to_array`. The last squares
-// of a row overlap those before if they are more than a third full.
+// out[j*out_stride + i] = in[i*in_stride + j], strides in bytes, for rows × columns of `in`. Squares are processed
+// along the rows of the array, which may not be in the cache: along those of `out` if `to_array`. The last squares of a
+// row overlap the previous ones if they are more than a third full.
 template <class T>
 CENOTE_ONCE void transpose(char* out, int64_t out_stride, const char* in, int64_t in_stride, int64_t rows,
                            int64_t columns, bool to_array) {
@@ -83,7 +83,7 @@ CENOTE_ONCE void transpose(char* out, int64_t out_stride, const char* in, int64_
         j = j + N > whole_columns ? whole_columns - N : j;
         transpose_square<T, N>(out + j * out_stride + i * W, out_stride, in + i * in_stride + j * W, in_stride);
     };
-    constexpr int64_t strip = 8 * N;  // as much of `in` as stays near
+    constexpr int64_t strip = 8 * N;  // the part of `in` that stays in the cache
     if (to_array) {
         for (int64_t from = 0; from < whole_rows; from += strip)
             for (int64_t j = 0; j < whole_columns; j += N)
@@ -97,18 +97,18 @@ CENOTE_ONCE void transpose(char* out, int64_t out_stride, const char* in, int64_
             store(out + j * out_stride + i * W, load<T>(in + i * in_stride + j * W));
 }
 
-// Every second element.
+// The even elements of a and b.
 template <class V, int... I>
 CENOTE_INLINE inline V even_of(V a, V b, Seq<I...>) {
     return __builtin_shufflevector(a, b, (2 * I)...);
 }
 template <class T>
-inline void take_every_second(T* out, const char* in, int64_t n) {
+inline void load_even(T* out, const char* in, int64_t n) {
     using V = typename Lane<T, kVectorBytes>::V;
     constexpr int L = kVectorBytes / static_cast<int>(sizeof(T));
     const T* const from = reinterpret_cast<const T*>(in);
     int64_t i = 0;
-    for (; i + L < n; i += L)  // the element behind the last one need not be there
+    for (; i + L < n; i += L)  // the element after the last one may not exist
         store(out + i, even_of(load<V>(from + 2 * i), load<V>(from + 2 * i + L), typename MakeSeq<L>::type{}));
     for (; i < n; ++i) out[i] = load<T>(from + 2 * i);
 }
@@ -117,23 +117,23 @@ template <class S, class T>
 inline void load_plane_of(const PlaneCall& c) {
     constexpr auto W = static_cast<int64_t>(sizeof(S));
     T* const work = static_cast<T*>(c.work);
-    if (c.s1 == W && c.d1 == 1 && c.s0 == c.n1 * W && c.d0 == c.n1) {  // one piece
-        take_row<S>(work, c.array, c.n0 * c.n1);
+    if (c.s1 == W && c.d1 == 1 && c.s0 == c.n1 * W && c.d0 == c.n1) {  // contiguous
+        load_elements<S>(work, c.array, c.n0 * c.n1);
     } else if (c.s1 == W && c.d1 == 1) {
-        for (int64_t i = 0; i < c.n0; ++i) take_row<S>(work + i * c.d0, c.array + i * c.s0, c.n1);
+        for (int64_t i = 0; i < c.n0; ++i) load_elements<S>(work + i * c.d0, c.array + i * c.s0, c.n1);
     } else if (c.s0 == W && c.d0 == 1) {
-        for (int64_t j = 0; j < c.n1; ++j) take_row<S>(work + j * c.d1, c.array + j * c.s1, c.n0);
+        for (int64_t j = 0; j < c.n1; ++j) load_elements<S>(work + j * c.d1, c.array + j * c.s1, c.n0);
     } else if (__is_same(S, T) && c.s0 == W && c.d1 == 1) {
         transpose<T>(reinterpret_cast<char*>(work), c.d0 * W, c.array, c.s1, c.n1, c.n0, false);
     } else if (__is_same(S, T) && c.s1 == W && c.d0 == 1) {
         transpose<T>(reinterpret_cast<char*>(work), c.d1 * W, c.array, c.s0, c.n0, c.n1, false);
     } else if (__is_same(S, T) && c.s0 == 2 * W && c.d0 == 1) {
-        for (int64_t j = 0; j < c.n1; ++j) take_every_second(work + j * c.d1, c.array + j * c.s1, c.n0);
+        for (int64_t j = 0; j < c.n1; ++j) load_even(work + j * c.d1, c.array + j * c.s1, c.n0);
     } else {
         for (int64_t i = 0; i < c.n0; ++i)
             for (int64_t j = 0; j < c.n1; ++j)
                 work[i * c.d0 + j * c.d1] =
-                    taken<S, T>(load<S>(reinterpret_cast<const S*>(c.array + i * c.s0 + j * c.s1)));
+                    to_work<S, T>(load<S>(reinterpret_cast<const S*>(c.array + i * c.s0 + j * c.s1)));
     }
 }
 
@@ -141,12 +141,12 @@ template <class S, class T>
 inline void store_plane_of(const PlaneCall& c) {
     constexpr auto W = static_cast<int64_t>(sizeof(S));
     const T* const work = static_cast<const T*>(c.work);
-    if (c.s1 == W && c.d1 == 1 && c.s0 == c.n1 * W && c.d0 == c.n1) {  // one piece
-        gather_row_gradient<S>(c.array, work, c.n0 * c.n1);
+    if (c.s1 == W && c.d1 == 1 && c.s0 == c.n1 * W && c.d0 == c.n1) {  // contiguous
+        store_elements<S>(c.array, work, c.n0 * c.n1);
     } else if (c.s1 == W && c.d1 == 1) {
-        for (int64_t i = 0; i < c.n0; ++i) gather_row_gradient<S>(c.array + i * c.s0, work + i * c.d0, c.n1);
+        for (int64_t i = 0; i < c.n0; ++i) store_elements<S>(c.array + i * c.s0, work + i * c.d0, c.n1);
     } else if (c.s0 == W && c.d0 == 1) {
-        for (int64_t j = 0; j < c.n1; ++j) gather_row_gradient<S>(c.array + j * c.s1, work + j * c.d1, c.n0);
+        for (int64_t j = 0; j < c.n1; ++j) store_elements<S>(c.array + j * c.s1, work + j * c.d1, c.n0);
     } else if (__is_same(S, T) && c.s0 == W && c.d1 == 1) {
         transpose<T>(c.array, c.s1, reinterpret_cast<const char*>(work), c.d0 * W, c.n0, c.n1, true);
     } else if (__is_same(S, T) && c.s1 == W && c.d0 == 1) {
@@ -154,23 +154,24 @@ inline void store_plane_of(const PlaneCall& c) {
     } else {
         for (int64_t i = 0; i < c.n0; ++i)
             for (int64_t j = 0; j < c.n1; ++j)
-                store(reinterpret_cast<S*>(c.array + i * c.s0 + j * c.s1), given<S, T>(work[i * c.d0 + j * c.d1]));
+                store(reinterpret_cast<S*>(c.array + i * c.s0 + j * c.s1), to_storage<S, T>(work[i * c.d0 + j * c.d1]));
     }
 }
 
-// Rows that are converted to double and back, for Fourier transforms.
+// Rows converted to double precision and back, for Fourier transforms.
 template <class S, class T>
 CENOTE_ONCE void load_rows(const PlaneCall& c) {
     for (int64_t i = 0; i < c.n0; ++i) {
         const char* const from = c.array + i * c.s0;
         T* const to = static_cast<T*>(c.work) + i * c.d0;
         if (c.s1 == static_cast<int64_t>(sizeof(S)) && c.d1 == 1) {
-            take_row<S>(to, from, c.n1);
+            load_elements<S>(to, from, c.n1);
             continue;
         }
         for (int64_t j = 0; j < c.n1; ++j) {
-            __asm__ volatile("" : "+r"(j));  // gathers would only be more code
-            to[j * c.d1] = taken<S, T>(load<S>(reinterpret_cast<const S*>(from + j * c.s1)));
+            __asm__ volatile(""
+                             : "+r"(j));  // keeps the compiler from vectorising with gathers, which is only more code
+            to[j * c.d1] = to_work<S, T>(load<S>(reinterpret_cast<const S*>(from + j * c.s1)));
         }
     }
 }
@@ -180,17 +181,17 @@ CENOTE_ONCE void store_rows(const PlaneCall& c) {
         char* const to = c.array + i * c.s0;
         const T* const from = static_cast<const T*>(c.work) + i * c.d0;
         if (c.s1 == static_cast<int64_t>(sizeof(S)) && c.d1 == 1) {
-            gather_row_gradient<S>(to, from, c.n1);
+            store_elements<S>(to, from, c.n1);
             continue;
         }
         for (int64_t j = 0; j < c.n1; ++j) {
             __asm__ volatile("" : "+r"(j));
-            store(reinterpret_cast<S*>(to + j * c.s1), given<S, T>(from[j * c.d1]));
+            store(reinterpret_cast<S*>(to + j * c.s1), to_storage<S, T>(from[j * c.d1]));
         }
     }
 }
 
-// Signed integers travel as unsigned ones: wrapping is the same, and defined.
+// Signed integers are handled as unsigned ones: wrapping is the same, and defined.
 template <class T>
 void load_plane(const PlaneCall& c) {
     if constexpr (__is_same(T, float)) {
@@ -201,7 +202,7 @@ void load_plane(const PlaneCall& c) {
         if (size_of(c.type) == 1) return load_plane_of<uint8_t, T>(c);
         if (size_of(c.type) == 2) return load_plane_of<uint16_t, T>(c);
     }
-    if constexpr (__is_same(T, double)) {  // of Fourier transforms
+    if constexpr (__is_same(T, double)) {  // for Fourier transforms
         if (c.type == DType::f32) return load_rows<float, T>(c);
         if (c.type == DType::f16) return load_rows<Half, T>(c);
         if (c.type == DType::bf16) return load_rows<BFloat16, T>(c);
@@ -219,7 +220,7 @@ void store_plane(const PlaneCall& c) {
         if (size_of(c.type) == 1) return store_plane_of<uint8_t, T>(c);
         if (size_of(c.type) == 2) return store_plane_of<uint16_t, T>(c);
     }
-    if constexpr (__is_same(T, double)) {  // of Fourier transforms
+    if constexpr (__is_same(T, double)) {  // for Fourier transforms
         if (c.type == DType::f32) return store_rows<float, T>(c);
         if (c.type == DType::f16) return store_rows<Half, T>(c);
         if (c.type == DType::bf16) return store_rows<BFloat16, T>(c);
@@ -227,7 +228,7 @@ void store_plane(const PlaneCall& c) {
     store_plane_of<T, T>(c);
 }
 
-// Vectors that overlap at the end: a few elements do not deserve the call of a function.
+// Vectors that overlap at the end: a function call is not worth it for a few elements.
 template <class T>
 inline void copy_elements(T* out, const T* in, int64_t n) {
     using V = typename Lane<T, kVectorBytes>::V;
@@ -254,7 +255,7 @@ void border(const BorderCall& c) {
                 clear(row, c.columns);
                 continue;
             }
-            // The next channel is wanted soon, and is too far away for the processor to guess.
+            // The next channel is needed soon and too far away for the hardware prefetcher.
             for (int64_t byte = 0; byte < (right - left) * static_cast<int64_t>(sizeof(T)); byte += 64)
                 __builtin_prefetch(from + c.s_channel + byte, 0, 2);
             clear(row, left);

@@ -1,7 +1,7 @@
-// Winograd's F(2×2, 3×3) and F(3×3, 2×2): 16 products for 4 results of 9 taps, or for 9 of 4; along one axis F(2, 3)
-// and F(3, 2), 4 products for 2 results of 3 taps or for 3 of 2. All lanes are channels.
+// Winograd's F(2×2, 3×3) and F(3×3, 2×2): 16 products for 4 results of 9 taps, or for 9 results of 4 taps; along one
+// axis F(2, 3) and F(3, 2), 4 products for 2 results of 3 taps or for 3 results of 2 taps. Lanes are channels.
 
-// The points of one row of elements, after the rows of its tile have been joined.
+// Transforms one row of a tile, after the rows have been combined.
 template <class V, class T>
 CENOTE_INLINE inline void row_points(const V* d, T* points, int64_t point) {
     store(points, d[0] - d[2]);
@@ -10,8 +10,8 @@ CENOTE_INLINE inline void row_points(const V* d, T* points, int64_t point) {
     store(points + 3 * point, d[1] - d[3]);
 }
 
-// One tile of 4 × 4 elements to 16 points: Bᵀ d B. Row by row of points: all of a tile are more than there are
-// registers. Of one row of 4 elements: d B.
+// The input transform Bᵀ d B of one 4×4 tile to 16 points, one row of points at a time, because a whole tile does not
+// fit into registers. For one row of 4 elements: d B.
 template <class V, bool Line, class T>
 CENOTE_INLINE inline void tile_points(const T* x0, int64_t down, int64_t right, T* points, int64_t point) {
     V a[4];
@@ -40,8 +40,8 @@ CENOTE_INLINE inline void tile_points(const T* x0, int64_t down, int64_t right, 
 }
 
 template <bool Line, class T>
-inline void all_elements(const WinogradElements& all) {
-    const WinogradElements c = all;
+inline void transform_tiles(const WinogradInput& all) {
+    const WinogradInput c = all;
     const T* x = static_cast<const T*>(c.x);
     T* points = static_cast<T*>(c.points);
     for (int64_t tile = 0; tile < c.tiles; ++tile, x += c.next, points += c.next_points) {
@@ -52,11 +52,11 @@ inline void all_elements(const WinogradElements& all) {
     }
 }
 template <class T>
-void winograd_elements(const WinogradElements& c) {
-    c.line ? all_elements<true, T>(c) : all_elements<false, T>(c);
+void winograd_input(const WinogradInput& c) {
+    c.line ? transform_tiles<true, T>(c) : transform_tiles<false, T>(c);
 }
 
-// Taps along one axis to 4 points.
+// Transforms taps along one axis to 4 points.
 template <int R, class V>
 CENOTE_INLINE inline void tap_points(const V* tap, V half, V* point) {
     const V last = tap[R - 1], around = R == 3 ? tap[0] + last : tap[0];
@@ -66,7 +66,7 @@ CENOTE_INLINE inline void tap_points(const V* tap, V half, V* point) {
     point[3] = last;
 }
 
-// A filter of R × R taps to 16 points, or of R taps to 4: G g Gᵀ.
+// The filter transform G g Gᵀ: R × R taps to 16 points, or R taps to 4.
 template <bool Line, int R, class T>
 inline void filter_points(const WinogradFilter& c) {
     constexpr int rows = Line ? 1 : R, points = Line ? 1 : 4;
@@ -98,9 +98,9 @@ void winograd_filter(const WinogradFilter& c) {
     c.line ? filter_points<true, 2, T>(c) : filter_points<false, 2, T>(c);
 }
 
-// 4 points along one axis to M results.
+// Transforms 4 points along one axis to M results.
 template <int M, class V>
-CENOTE_INLINE inline void join_points(V a, V b, V c, V d, V* y) {
+CENOTE_INLINE inline void combine_points(V a, V b, V c, V d, V* y) {
     y[0] = a + b + c;
     if constexpr (M == 2) {
         y[1] = b - c - d;
@@ -110,62 +110,63 @@ CENOTE_INLINE inline void join_points(V a, V b, V c, V d, V* y) {
     }
 }
 
-// 16 points of a vector of lanes to M × M results, or 4 to M: Aᵀ m A. Zeros, or NaN for lanes that are not all finite.
+// The output transform Aᵀ m A of a vector of lanes: 16 points to M × M results, or 4 to M. Returns zeros, or NaN in
+// lanes with results that are not finite.
 template <class V, bool Line, int M, bool Whole, class T>
-CENOTE_INLINE inline V results_of(const T* points, V first, const WinogradResults& c, T* out) {
+CENOTE_INLINE inline V tile_results(const T* points, V first, const WinogradOutput& c, T* out) {
     constexpr int rows = Line ? 1 : M;
-    V m[4][rows], strange{};
+    V m[4][rows], nonfinite{};
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k, points += c.point) {
         if constexpr (Line)
             m[k][0] = load<V>(points);
         else
-            join_points<M>(load<V>(points), load<V>(points + 4 * c.point), load<V>(points + 8 * c.point),
-                           load<V>(points + 12 * c.point), m[k]);
+            combine_points<M>(load<V>(points), load<V>(points + 4 * c.point), load<V>(points + 8 * c.point),
+                              load<V>(points + 12 * c.point), m[k]);
     }
 #pragma GCC unroll 3
     for (int row = 0; row < rows; ++row) {
         V y[M];
-        join_points<M>(m[0][row], m[1][row], m[2][row], m[3][row], y);
+        combine_points<M>(m[0][row], m[1][row], m[2][row], m[3][row], y);
 #pragma GCC unroll 3
         for (int column = 0; column < M; ++column) {
             const V result = y[column] + first;
             if (Whole ||
                 (row >= c.rows.begin && row < c.rows.end && column >= c.columns.begin && column < c.columns.end))
                 store(out + row * c.row + column * c.column, result);
-            strange += result - result;
+            nonfinite += result - result;
         }
     }
-    return strange;
+    return nonfinite;
 }
 
 template <bool Line, int M, bool Whole, class T>
-inline bool all_results(const WinogradResults& all) {
+inline bool all_results(const WinogradOutput& all) {
     using V = Wide<T>;
-    const WinogradResults c = all;
+    const WinogradOutput c = all;
     const T *points = static_cast<const T*>(c.points), *const init = static_cast<const T*>(c.init);
     T* out = static_cast<T*>(c.out);
-    V strange{};
-    T odd{};
+    V nonfinite{};
+    T nonfinite_tail{};
     for (int64_t tile = 0; tile < c.tiles; ++tile, points += c.next_points, out += c.next) {
         int64_t i = 0;
         for (; i + kLanes<T> <= c.lanes; i += kLanes<T>)
-            strange += results_of<V, Line, M, Whole>(points + i, load<V>(init + i), c, out + i);
-        for (; i < c.lanes; ++i) odd += results_of<T, Line, M, Whole>(points + i, init[i], c, out + i);
+            nonfinite += tile_results<V, Line, M, Whole>(points + i, load<V>(init + i), c, out + i);
+        for (; i < c.lanes; ++i) nonfinite_tail += tile_results<T, Line, M, Whole>(points + i, init[i], c, out + i);
     }
-    bool finite = odd == 0;
-    for (int k = 0; k < kLanes<T>; ++k) finite &= strange[k] == 0;
+    bool finite = nonfinite_tail == 0;
+    for (int k = 0; k < kLanes<T>; ++k) finite &= nonfinite[k] == 0;
     return finite;
 }
 template <bool Line, int M, class T>
-inline bool some_results(const WinogradResults& c) {
+inline bool some_results(const WinogradOutput& c) {
     const bool whole = c.rows.end - c.rows.begin == (Line ? 1 : M) && c.columns.end - c.columns.begin == M;
     return whole ? all_results<Line, M, true, T>(c) : all_results<Line, M, false, T>(c);
 }
 
-// Of each tile, those in rows × columns are wanted. False if one of its results is not finite.
+// Only the results in rows × columns of each tile are stored. Returns whether all results are finite.
 template <class T>
-bool winograd_results(const WinogradResults& c) {
+bool winograd_output(const WinogradOutput& c) {
     if (c.m == 2) return c.line ? some_results<true, 2, T>(c) : some_results<false, 2, T>(c);
     return c.line ? some_results<true, 3, T>(c) : some_results<false, 3, T>(c);
 }

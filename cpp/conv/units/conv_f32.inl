@@ -1,4 +1,4 @@
-// Convolution of float32, and the Fourier transforms, which are in double.
+// Convolution of float32, and the Fourier transforms, which are in double precision.
 
 #include "conv/units/unit.inl"
 

@@ -1,4 +1,4 @@
-// Convolution of float64 and of integers, which wrap: in C++ only unsigned ones may.
+// Convolution of float64 and of integers, which wrap: C++ allows that for unsigned ones only.
 
 #include "conv/units/unit.inl"
 

@@ -1,5 +1,5 @@
-// What the units of convolution begin with: as prologue.inl, in a namespace of their own, because they are compiled
-// with fused products and sums.
+// The beginning of every convolution unit: like pool/units/unit.inl, but in a namespace of its own, because these units
+// are compiled with fused multiply-add.
 
 #if defined(__F16C__)
 #include <immintrin.h>
@@ -43,14 +43,14 @@ constexpr ConvKernels kernels_of() {
             &load_plane<T>, &store_plane<T>, nullptr,          nullptr,           nullptr};
 }
 
-// Winograd's transforms are not worth their code where vectors of 16 bytes are all there is on x86.
+// On x86, Winograd's transforms are not worth their code with 16-byte vectors.
 template <class T>
 constexpr ConvKernels float_kernels_of() {
     ConvKernels all = kernels_of<T>();
 #if CENOTE_VECTOR_BYTES > 16 || defined(__aarch64__)
-    all.winograd_elements = &winograd_elements<T>;
+    all.winograd_input = &winograd_input<T>;
     all.winograd_filter = &winograd_filter<T>;
-    all.winograd_results = &winograd_results<T>;
+    all.winograd_output = &winograd_output<T>;
 #endif
     return all;
 }
