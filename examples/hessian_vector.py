@@ -1,9 +1,10 @@
-"""Products with a Hessian that is never formed: forward mode over reverse mode.
+"""Hessian-vector products without the Hessian: forward mode over reverse mode.
 
-The loss is that of a small network with a convex pooling layer. Its Hessian has a row for each of its parameters;
-a product with a vector costs about two gradients. Power iteration finds the direction of the largest curvature.
+Needs: cenote and NumPy
+Run:   python examples/hessian_vector.py
 
-Run: python examples/hessian_vector.py
+The loss is that of a small network with a smooth pooling layer. Its Hessian has as many rows as there are parameters,
+but a product with a vector costs about two gradients. Power iteration finds the direction of largest curvature.
 """
 
 from __future__ import annotations
@@ -54,4 +55,4 @@ if __name__ == "__main__":
     curvature, v = largest_curvature(f, w, options.steps)
     step = 1e-4
     by_differences = (f(w + step * v) - 2 * f(w) + f(w - step * v)) / step**2
-    print(f"largest curvature {curvature:.6f}, by differences of values {by_differences:.6f}")
+    print(f"largest curvature {curvature:.6f}, by finite differences {by_differences:.6f}")

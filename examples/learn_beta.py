@@ -1,9 +1,10 @@
-"""Learn how sharp a smooth maximum is: a layer with one parameter, β, fitted by gradient descent.
+"""Learn the sharpness of a smooth maximum: a layer with one parameter, β, fitted by gradient descent.
 
-The data were pooled with a β that the layer does not know. `smooth_max_pool` takes β as a number, so a β with a
-derivative goes in front of it: smooth_max(x; β) = smooth_max(β·x; 1) / β.
+Needs: cenote and NumPy
+Run:   python examples/learn_beta.py
 
-Run: python examples/learn_beta.py
+The data were pooled with a β that the layer does not know. `smooth_max_pool` takes β as a plain number, so a β with a
+derivative has to scale its input: smooth_max(x; β) = smooth_max(β·x; 1) / β.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def layer(x: np.ndarray, log_beta: cn.Tensor) -> cn.Tensor:
 
 
 def learn(true_beta: float = 4.0, steps: int = 200, rate: float = 0.3, seed: int = 0) -> float:
-    """The β that was found."""
+    """The β that gradient descent finds."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((16, 24, 24))
     target = cn.smooth_max_pool(x, (2, 2), beta=true_beta) + 0.01 * rng.standard_normal((16, 12, 12))
@@ -38,7 +39,7 @@ def learn(true_beta: float = 4.0, steps: int = 200, rate: float = 0.3, seed: int
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--beta", type=float, default=4.0, help="the β that the data were made with")
+    parser.add_argument("--beta", type=float, default=4.0, help="β of the data")
     options = parser.parse_args()
     found = learn(options.beta, options.steps)
-    print(f"made with β = {options.beta}, learned β = {found:.4f}")
+    print(f"β of the data {options.beta}, learned β = {found:.4f}")

@@ -1,10 +1,12 @@
-"""LeNet, the small network of the d2l book, trained from nothing on handwritten digits.
+"""LeNet, the small network of the d2l book, trained from scratch on handwritten digits.
 
-Two convolutions of 5x5, each with an average pooling of 2x2, then three dense layers, as in the book. The pictures are
-scikit-learn's digits, 8x8, drawn twice as large; between the layers is a ReLU, which learns in seconds what takes the
-book's sigmoid minutes. Gradients are those of `Tensor.backward`, steps are those of Adam.
+Needs: cenote, NumPy, scikit-learn (the digits) and Pillow (a plot of the loss):
+       python -m pip install scikit-learn pillow
+Run:   python examples/lenet.py, which takes a few seconds
 
-Run: python -m pip install scikit-learn pillow, then python examples/lenet.py
+Two 5x5 convolutions, each followed by 2x2 average pooling, then three dense layers, as in the book. The images are
+scikit-learn's 8x8 digits, enlarged to 16x16. The activations are ReLU, which learn in seconds what takes the book's
+sigmoid minutes. Gradients come from `Tensor.backward`, the optimizer is Adam.
 """
 
 from __future__ import annotations

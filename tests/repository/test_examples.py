@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import subprocess
 import sys
@@ -15,6 +16,21 @@ from PIL import Image
 import cenote as cn
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+
+
+PACKAGES = {"numpy": "NumPy", "cenote": "cenote", "sklearn": "scikit-learn", "PIL": "Pillow"}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.stem))
+def test_examples_say_what_they_need(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    names = [node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name for node in nodes]
+    imported = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names)
+    needs = (ast.get_docstring(tree) or "").partition("Needs:")[2].partition("Run:")
+    for package in imported:
+        assert PACKAGES[package] in needs[0], package
+    assert f"python examples/{path.name}" in needs[2]
 
 
 def load(name: str) -> Any:
