@@ -1,4 +1,4 @@
-"""Windows over arrays: pooling and convolution of any rank, in any layout, right and fast."""
+"""Pooling and convolution over NumPy arrays of any rank, dtype and memory layout: exact, differentiable, fast."""
 
 from typing import TYPE_CHECKING
 

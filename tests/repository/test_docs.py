@@ -280,6 +280,12 @@ def test_the_picture_is_what_the_code_computes() -> None:
     assert f"]({PICTURE['TARGET'].relative_to(ROOT).as_posix()})" in read(README)
 
 
+def test_the_package_is_described_alike_everywhere() -> None:
+    sentence = read(README).split("\n\n")[1]
+    assert cn.__doc__ == sentence
+    assert tomllib.loads(read(ROOT / "pyproject.toml"))["project"]["description"] == sentence.rstrip(".")
+
+
 def test_the_readme_starts_with_what_it_is() -> None:
     """The first screen: one sentence, how to install, three lines of code, the picture, for whom, how fast."""
     parts = ["```sh\npython -m pip install .", "```python\n>>> import", "![", "**Who it is for.**", "**How fast.**"]
