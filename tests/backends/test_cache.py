@@ -105,6 +105,7 @@ def test_a_child_that_was_forked_in_the_middle_of_an_insert() -> None:
     assert os.waitpid(pid, 0)[1] == 0
 
 
+@pytest.mark.slow
 def test_thousands_of_shapes_take_little_memory() -> None:
     """Forward and with a VJP, for windows with a stride, bins and filters."""
     code = """

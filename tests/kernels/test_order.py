@@ -6,6 +6,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,6 +58,7 @@ def test_mode(case: Case) -> None:
     assert same_bits(got, reference.mode(case.x, case.geometry))
 
 
+@pytest.mark.slow
 def test_the_reference_rounds_a_mean_once() -> None:
     """Fractions are exact; the means of the reference are they, rounded once."""
     for dtype in (*INTEGERS, *FLOATS):
