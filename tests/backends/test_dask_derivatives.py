@@ -73,7 +73,7 @@ def test_filtering_and_unpooling(seed: int, mode: Any) -> None:
     x, k = rng.standard_normal(tuple(rng.integers(4, 9, 3))), rng.standard_normal((2, 3))
     y, indices = rng.standard_normal((2, 3, 4)), rng.integers(-1, 30, (2, 3, 4))
     calls: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
-        (lambda x, k: cn.correlate(x, k, mode=mode, stride=2), (x, k)),
+        (lambda x, k: cn.correlate(x, k, mode=mode, stride=2, axes=(1, 2)), (x, k)),
         (lambda y: cn.max_unpool(y, indices, (2, 2), output_shape=(5, 6)), (y,)),
     ]
     for f, arrays in calls:

@@ -74,7 +74,7 @@ def own_layout(value: Any) -> Any:
 def spatial_sizes(draft: Draft, value: Any) -> Any:
     """torch also takes the sizes of all axes."""
     entries, positions, shape = as_sequence(value), draft.positions, draft.shape
-    if entries is None or positions is None or shape is None or len(entries) != len(shape):
+    if entries is None or positions is None or shape is None or not len(positions) < len(entries) == len(shape):
         return value
     return tuple(entries[position] for position in positions)
 
