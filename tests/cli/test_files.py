@@ -313,7 +313,14 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 def test_ctrl_c_leaves_nothing_behind() -> None:
     zarr.create_array("in.zarr", shape=(4096, 512, 512), chunks=(64, 64, 64), dtype="f4", fill_value=1.0)
-    command = [sys.executable, "-m", "cenote", "pool", "in.zarr", "out.zarr", "--op", "smooth_max", "--window", "9,9,9",
+    # A process that a shell starts in the background ignores SIGINT, and its children inherit that.
+    start = """
+import signal, sys
+from cenote.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main())
+"""
+    command = [sys.executable, "-c", start, "pool", "in.zarr", "out.zarr", "--op", "smooth_max", "--window", "9,9,9",
                "--stride", "1", "--quiet"]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
