@@ -55,6 +55,6 @@ def onnx_session(node: str, shape: Ints, x: Array, constants: dict[str, Array], 
 
 
 def middle(window: Ints, y: Array) -> Array:
-    """The windows that lie inside, of an array with one window around each cell, on its first two axes."""
+    """The windows that lie inside, of an array with one window around each element, on its first two axes."""
     starts = [k // 2 for k in window]
     return y[tuple(slice(a, a + n - k + 1) for a, k, n in zip(starts, window, y.shape, strict=False))]

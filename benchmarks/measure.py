@@ -31,14 +31,17 @@ SAMPLE = 0.0005  # shorter calls are timed in batches
 TURN = 0.03  # length of a turn, at least one call: a CPU that was idle is not at full speed for the first 5 ms
 
 
-def seconds(work: Work, calls: int) -> float:
-    start = time.perf_counter()
+def seconds(work: Work, calls: int, clock: Callable[[], float] | None = None) -> float:
+    clock = clock or time.perf_counter
+    start = clock()
     for _ in range(calls):
         work()
-    return (time.perf_counter() - start) / calls
+    return (clock() - start) / calls
 
 
-def measure(candidates: dict[str, Work], rounds: int, budget: float) -> dict[str, float]:
+def measure(
+    candidates: dict[str, Work], rounds: int, budget: float, clock: Callable[[], float] | None = None
+) -> dict[str, float]:
     """The fastest call of each candidate, in milliseconds.
 
     The first call of each is not timed. A candidate that has spent its budget, in seconds, skips the remaining rounds,
@@ -62,7 +65,7 @@ def measure(candidates: dict[str, Work], rounds: int, budget: float) -> dict[str
                 time.sleep(PAUSE)
                 start = time.perf_counter()
                 for _ in range(samples[name]):
-                    best[name] = min(best[name], 1e3 * seconds(candidates[name], calls[name]))
+                    best[name] = min(best[name], 1e3 * seconds(candidates[name], calls[name], clock))
                 spent[name] += time.perf_counter() - start
     finally:
         gc.enable()

@@ -176,7 +176,8 @@ def onnxruntime(case: Case, x: Array, g: Array | None = None) -> Candidate:
 
 
 def opencv(case: Case, x: Array, g: Array | None = None) -> Candidate:
-    """Averages of tiles are INTER_AREA. Windows around every cell are dilate and blur, of which the middle is kept.
+    """Averages of tiles are INTER_AREA. Windows around every element are dilate, blur and medianBlur,
+    of which the middle is kept.
 
     Planes go one by one, channels that lie innermost all at once.
     """
@@ -187,8 +188,16 @@ def opencv(case: Case, x: Array, g: Array | None = None) -> Candidate:
         return Candidate(lambda: lib.resize(x, size, interpolation=lib.INTER_AREA), rounds=whole)
     kernel = np.ones(case.window, np.uint8)
 
+    def filtered(picture: Array) -> Array:
+        result: Array
+        if case.op == "median":
+            result = lib.medianBlur(picture, case.window[0])
+        else:
+            result = lib.dilate(picture, kernel) if case.op == "max" else lib.blur(picture, case.window[::-1])
+        return result
+
     def one(picture: Array) -> Array:
-        around = lib.dilate(picture, kernel) if case.op == "max" else lib.blur(picture, case.window[::-1])
+        around = filtered(picture)
         return middle(case.window, around)
 
     if x.ndim == 2:
@@ -203,6 +212,12 @@ def opencv(case: Case, x: Array, g: Array | None = None) -> Candidate:
 def tinybrain(case: Case, x: Array, g: Array | None = None) -> Candidate:
     """What is made for pyramids of volumes, in Fortran order; it rounds down."""
     lib = library("tinybrain")
+    if case.op == "mode":
+        volume = x.T
+        return Candidate(
+            lambda: lib.downsample_segmentation(volume, factor=case.window[::-1], num_mips=1),
+            lambda levels: [levels[0].T],
+        )
     turned = x.T[..., None]
     return Candidate(
         lambda: lib.downsample_with_averaging(turned, factor=case.window[::-1], num_mips=1),
@@ -211,15 +226,22 @@ def tinybrain(case: Case, x: Array, g: Array | None = None) -> Candidate:
     )
 
 
+def tensorstore(case: Case, x: Array, g: Array | None = None) -> Candidate:
+    lib = library("tensorstore")
+    context = lib.Context({"data_copy_concurrency": {"limit": THREADS}})
+    halved = lib.downsample(lib.array(x, context=context), list(case.window), case.op)
+    return Candidate(lambda: halved.read().result())
+
+
 def scipy(case: Case, x: Array, g: Array | None = None) -> Candidate:
     """The filters of ndimage, of which the middle is kept."""
     lib = library("scipy.ndimage")
-    work = lib.maximum_filter if case.op == "max" else lib.uniform_filter
+    work = {"max": lib.maximum_filter, "median": lib.median_filter}.get(case.op, lib.uniform_filter)
     return Candidate(lambda: middle(case.window, work(x, case.window[0])))
 
 
 def numpy(case: Case, x: Array, g: Array | None = None) -> Candidate:
-    """One slice per cell of the window, combined one after the other; integers are added in the next wider dtype."""
+    """One slice per element of the window, combined one after the other; integers are added in the next wider dtype."""
     wider = {"uint8": np.uint16, "uint16": np.uint32}.get(case.dtype)
     places = [
         tuple(slice(at, None, step) for at, step in zip(corner, case.steps, strict=True))
@@ -262,6 +284,7 @@ PEERS: dict[str, Callable[[Case, Array, Array | None], Candidate]] = {
     "onnxruntime": onnxruntime,
     "opencv": opencv,
     "tinybrain": tinybrain,
+    "tensorstore": tensorstore,
     "scipy": scipy,
     "numpy": numpy,
     "skimage": skimage,

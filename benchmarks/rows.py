@@ -18,6 +18,7 @@ SECTIONS = {
     "images": "images",
     "dtypes": "other dtypes, per byte moved",
     "smooth": "smooth maximum and p-norm",
+    "order": "medians and modes",
     "conv": "convolution, forward",
     "conv vjp": "convolution, value and VJP of data and filters",
     "conv other": "transposed convolution, other ranks, large filters",
@@ -176,6 +177,27 @@ def smooth() -> Iterator[Row]:
             yield Row("smooth", f"{what}, 8×64×112×112, {words}", work, LAST, (Goal("ahead", 5.0),))
 
 
+def order() -> Iterator[Row]:
+    """Medians as pictures again, of the windows that lie inside, and labels halved along each axis."""
+    plane, small = (2048, 2048), (512, 512)
+    for k, goal in ((3, 1.0), (5, 1.0), (7, 3.0), (15, 3.0), (31, 3.0), (63, 3.0)):
+        case = Case("median", plane, (k, k), stride=1, dtype="uint8", result="uint8")
+        yield Row("order", f"median {k}×{k} s1 of uint8, 2048²", case, ("opencv",), (Goal("ahead", goal),))
+    for dtype in ("uint16", "float32"):
+        for k in (3, 5):
+            case = Case("median", plane, (k, k), stride=1, dtype=dtype, result=dtype)
+            yield Row("order", f"median {k}×{k} s1 of {dtype}, 2048²", case, ("opencv",), (AHEAD,))
+    for k in (3, 5, 15):
+        case = Case("median", small, (k, k), stride=1)
+        goal50 = (Goal("ahead", 50.0),)
+        yield Row("order", f"median {k}×{k} s1 of float32, 512²", case, ("scipy",), goal50)
+    for labels in ("blocks", "noise"):
+        for dtype in ("uint8", "uint16", "uint32", "uint64"):
+            case = Case("mode", (128, 256, 256), (2, 2, 2), dtype=dtype, labels=labels)
+            peers = ("tinybrain", "tensorstore")
+            yield Row("order", f"mode 2×2×2 of {dtype}, {labels}, 128×256×256", case, peers, (Goal("ahead", 3.0),))
+
+
 def options() -> Iterator[Row]:
     """The base case is the plain one with as many outputs: its array is as large as that takes."""
     limit = (Goal("ratio", 1.5),)
@@ -310,6 +332,6 @@ def package() -> Iterator[Row]:
 
 
 def rows() -> list[Row]:
-    networks = (forward, vjp, windows, images, dtypes, smooth, conv, conv_vjp, conv_other, conv_long)
+    networks = (forward, vjp, windows, images, dtypes, smooth, order, conv, conv_vjp, conv_other, conv_long)
     makers = (*networks, options, calls, memory, threads, package)
     return [row for maker in makers for row in maker()]

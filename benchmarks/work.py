@@ -28,7 +28,7 @@ def dtype_named(name: str) -> np.dtype[Any]:
 class Case:
     """One call. ``shape`` is (batch, channels, *space), or that of an image, whatever the layout in memory is."""
 
-    op: str  # max, min, sum, avg, lp, smooth_max
+    op: str  # max, min, sum, avg, lp, smooth_max, median, mode
     shape: Ints
     window: Ints
     stride: int | None = None
@@ -44,6 +44,7 @@ class Case:
     result: str = ""  # the dtype of the result, if it is asked for
     layout: str = "first"  # or "last": the channels lie innermost in memory
     nans: float = 0.0  # share of elements that are NaN
+    labels: str = ""  # integers that are labels: "blocks" of one value, or these with "noise"
     mode: str = "forward"  # "vjp": the value, then one pull; "backward": through a Tensor, from a sum
 
     @property
@@ -84,7 +85,7 @@ class Case:
         if self.result:
             return dtype_named(self.result)
         integers = dtype.kind in "iu"
-        if self.op in ("max", "min") or not integers:
+        if self.op in ("max", "min", "mode") or not integers:
             return dtype
         return np.dtype("float64" if self.op != "sum" else {"i": "int64", "u": "uint64"}[dtype.kind])
 
@@ -111,6 +112,8 @@ class Case:
         return replace(self, shape=tuple(shape))
 
     def data(self, seed: int = 0) -> Array:
+        if self.labels:
+            return labelled(self.shape, self.window, dtype_named(self.dtype), self.labels == "noise", seed)
         return laid_out(self.shape, dtype_named(self.dtype), self.layout, self.nans, seed)
 
     def cotangent(self) -> Array:
@@ -131,3 +134,25 @@ def laid_out(shape: Ints, dtype: np.dtype[Any], layout: str, nans: float, seed: 
     if nans:
         x[rng.random(memory, dtype=np.float32) < nans] = np.nan
     return x if layout == "first" else np.moveaxis(x, -1, 1)
+
+
+def labelled(shape: Ints, window: Ints, dtype: np.dtype[Any], noise: bool, seed: int) -> Array:
+    """Labels of 1 to 200: blocks of seven windows along each axis. With noise each window has a label of its own, and
+    almost half of its elements, at random, have others. No window has two labels that are equally frequent: libraries
+    differ in which of them they take."""
+    rng = np.random.default_rng(seed)
+    tiles = tuple(-(-n // k) for n, k in zip(shape, window, strict=True))
+    every = tuple(1 if noise else 7 for _ in shape)
+    labels = rng.integers(1, 201, tuple(-(-n // e) for n, e in zip(tiles, every, strict=True))).astype(dtype)
+    for axis, (k, e, n) in enumerate(zip(window, every, shape, strict=True)):
+        labels = np.repeat(labels, k * e, axis=axis).take(range(n), axis=axis)
+    if noise:
+        elements = math.prod(window)
+        others = np.zeros((math.prod(tiles), elements), bool)
+        others[:, : (elements - 1) // 2] = True
+        places = rng.permuted(others, axis=1).reshape(*tiles, *window)
+        order = [axis + part * len(shape) for axis in range(len(shape)) for part in (0, 1)]
+        mask = places.transpose(order).reshape(tuple(t * k for t, k in zip(tiles, window, strict=True)))
+        mask = mask[tuple(map(slice, shape))]
+        labels[mask] = rng.integers(1, 201, int(mask.sum())).astype(dtype)
+    return labels

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "pool/convert_rows.hpp"
 #include "pool/wide_integers.hpp"
@@ -50,17 +51,29 @@ inline KeyBits<K> to_unsigned(K key) {
     return static_cast<KeyBits<K>>(sizeof(K) == 8 ? bits ^ kSign<K> : bits);
 }
 
+// What an integer and its key differ in: keys of 64 bits are signed, others are not.
 template <class K>
-inline K integer_key(KeyBits<K> bits, KeyKind kind) {
-    if (kind == KeyKind::boolean) return static_cast<K>(bits != 0);
-    return from_unsigned<K>(kind == KeyKind::signed_integer ? static_cast<KeyBits<K>>(bits ^ kSign<K>) : bits);
+inline KeyBits<K> integer_flip(KeyKind kind) {
+    return (kind == KeyKind::signed_integer) != (sizeof(K) == 8) ? kSign<K> : KeyBits<K>{0};
 }
+
 template <class K>
-inline K float_key(KeyBits<K> bits, KeyBits<K> infinity) {
+using SignedBits = std::make_signed_t<KeyBits<K>>;
+
+// All ones if the first bit is set. Selections by masks, without branches: loops become vectors.
+template <class K>
+inline KeyBits<K> sign_mask(KeyBits<K> bits) {
+    return static_cast<KeyBits<K>>(static_cast<SignedBits<K>>(bits) >> (8 * sizeof(K) - 1));
+}
+
+// The key of a float as an unsigned integer; that of NaN is all ones, and `nan` gets them too.
+template <class K>
+inline KeyBits<K> float_key(KeyBits<K> bits, KeyBits<K> infinity, KeyBits<K>& nan) {
     using U = KeyBits<K>;
-    const U magnitude = static_cast<U>(bits & static_cast<U>(~kSign<K>));
-    const U ordered = bits & kSign<K> ? static_cast<U>(~bits) : static_cast<U>(bits | kSign<K>);
-    return from_unsigned<K>(magnitude > infinity ? static_cast<U>(~U{0}) : ordered);
+    const U ordered = static_cast<U>(bits ^ (sign_mask<K>(bits) | kSign<K>));
+    const U above = sign_mask<K>(static_cast<U>(infinity - (bits & static_cast<U>(~kSign<K>))));
+    nan = static_cast<U>(nan | above);
+    return static_cast<U>(ordered | above);
 }
 
 template <class K, class F>
@@ -71,19 +84,14 @@ inline void for_elements(const char* from, int64_t stride, int64_t n, bool swap,
         for (int64_t i = 0; i < n; ++i) f(i, read_bits<K>(from + i * stride, swap));
 }
 
-// The bits of the element that a key came from; of NaN, the quiet one.
+// The bits of the float that a key came from; of NaN, the quiet one.
 template <class K>
-inline KeyBits<K> element_bits(K key, const KeyFormat& format) {
+inline KeyBits<K> float_bits(K key, KeyBits<K> infinity) {
     using U = KeyBits<K>;
-    const U bits = to_unsigned(key);
-    if (format.kind == KeyKind::floating) {
-        if (key == kLastKey<K>) {
-            const auto infinity = static_cast<U>(format.infinity);
-            return static_cast<U>(infinity | (infinity & -infinity) >> 1);  // the bit below the exponent
-        }
-        return bits & kSign<K> ? static_cast<U>(bits & static_cast<U>(~kSign<K>)) : static_cast<U>(~bits);
-    }
-    return format.kind == KeyKind::signed_integer ? static_cast<U>(bits ^ kSign<K>) : bits;
+    const U bits = to_unsigned(key), element = static_cast<U>(bits ^ (static_cast<U>(~sign_mask<K>(bits)) | kSign<K>));
+    const U quiet = static_cast<U>(infinity | (infinity & -infinity) >> 1);  // with the bit below the exponent
+    const U nan = static_cast<U>(-static_cast<U>(key == kLastKey<K>));
+    return static_cast<U>((element & static_cast<U>(~nan)) | (quiet & nan));
 }
 
 template <class T, class U>
@@ -97,25 +105,23 @@ inline T value_of(U bits) {
 // f(key) for the number that an element is, in double precision: exact but for integers of 64 bits.
 template <class K, class F>
 inline void as_doubles(DType in, F f) {
-    const KeyFormat format = [&] {
-        Operation operation{};
-        operation.in = in;
-        return key_format(operation);
-    }();
+    Operation operation{};
+    operation.in = in;
+    const auto infinity = static_cast<KeyBits<K>>(key_format(operation).infinity);
     if constexpr (sizeof(K) == 8) {
-        f([=](K key) { return value_of<double>(element_bits(key, format)); });
+        f([=](K key) { return value_of<double>(float_bits(key, infinity)); });
     } else if constexpr (sizeof(K) == 4) {
         if (in == DType::f32)
-            f([=](K key) { return static_cast<double>(value_of<float>(element_bits(key, format))); });
+            f([=](K key) { return static_cast<double>(value_of<float>(float_bits(key, infinity))); });
         else if (in == DType::i32)
             f([](K key) { return static_cast<double>(static_cast<int32_t>(key ^ kSign<K>)); });
         else
             f([](K key) { return static_cast<double>(key); });
     } else if constexpr (sizeof(K) == 2) {
         if (in == DType::f16)
-            f([=](K key) { return static_cast<double>(widen(Half{element_bits(key, format)})); });
+            f([=](K key) { return static_cast<double>(widen(Half{float_bits(key, infinity)})); });
         else if (in == DType::bf16)
-            f([=](K key) { return static_cast<double>(widen(BFloat16{element_bits(key, format)})); });
+            f([=](K key) { return static_cast<double>(widen(BFloat16{float_bits(key, infinity)})); });
         else if (in == DType::i16)
             f([](K key) { return static_cast<double>(static_cast<int16_t>(key ^ kSign<K>)); });
         else
@@ -154,30 +160,45 @@ void write_wide_medians(const PoolSchedule& job, int64_t y, const int64_t* low, 
 
 template <class K>
 bool load_keys(K* to, const char* from, int64_t stride, int64_t n, const KeyFormat& format) {
-    if (format.kind != KeyKind::floating) {
+    using U = KeyBits<K>;
+    if (format.kind == KeyKind::floating) {
+        U nan = 0;
         for_elements<K>(from, stride, n, format.swap,
-                        [&, kind = format.kind](int64_t i, KeyBits<K> bits) { to[i] = integer_key<K>(bits, kind); });
-        return false;
+                        [&, infinity = static_cast<U>(format.infinity)](int64_t i, U bits) {
+                            to[i] = from_unsigned<K>(float_key<K>(bits, infinity, nan));
+                        });
+        return nan != 0;
     }
-    K largest{};
-    if constexpr (sizeof(K) == 8) largest = INT64_MIN;
-    for_elements<K>(from, stride, n, format.swap,
-                    [&, infinity = static_cast<KeyBits<K>>(format.infinity)](int64_t i, KeyBits<K> bits) {
-                        const K key = float_key<K>(bits, infinity);
-                        largest = key > largest ? key : largest;
-                        to[i] = key;
-                    });
-    return largest == kLastKey<K>;
+    const U flip = integer_flip<K>(format.kind);
+    if (format.kind == KeyKind::boolean)
+        for_elements<K>(from, stride, n, format.swap,
+                        [&](int64_t i, U bits) { to[i] = static_cast<K>(static_cast<U>(bits != 0) ^ flip); });
+    else if (flip == 0 && stride == sizeof(K) && !format.swap)
+        std::memcpy(to, from, static_cast<size_t>(n) * sizeof(K));
+    else
+        for_elements<K>(from, stride, n, format.swap,
+                        [&](int64_t i, U bits) { to[i] = static_cast<K>(static_cast<U>(bits ^ flip)); });
+    return false;
 }
 
 template <class K>
 void write_elements(const PoolSchedule& job, int64_t y, const K* keys, int64_t n) {
+    using U = KeyBits<K>;
     const KeyFormat format = key_format(job);
-    auto* out = reinterpret_cast<KeyBits<K>*>(job.y) + y;
-    for (int64_t i = 0; i < n; ++i) {
-        const KeyBits<K> bits = element_bits(keys[i], format);
-        std::memcpy(out + i, &bits, sizeof(K));
-    }
+    char* out = job.y + y * static_cast<int64_t>(sizeof(K));
+    const auto put = [&](auto bits_of) {
+        for (int64_t i = 0; i < n; ++i) {
+            const U bits = bits_of(keys[i]);
+            std::memcpy(out + i * static_cast<int64_t>(sizeof(K)), &bits, sizeof(K));
+        }
+    };
+    const U flip = integer_flip<K>(format.kind);
+    if (format.kind == KeyKind::floating)
+        put([infinity = static_cast<U>(format.infinity)](K key) { return float_bits(key, infinity); });
+    else if (flip == 0)
+        std::memcpy(out, keys, static_cast<size_t>(n) * sizeof(K));
+    else
+        put([flip](K key) { return static_cast<U>(static_cast<U>(key) ^ flip); });
 }
 
 template <class K>

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "pool/order_rows.hpp"
 #include "pool/tiling.hpp"
 #include "runtime/cpu.hpp"
 
@@ -209,6 +210,58 @@ bool accepts_separable(const PoolSchedule& job, const PoolKernels&) { return !jo
 
 // ------------------------------------------------------------------------------------------------ medians and modes
 
+// Modes of 2, 4 or 8 integers, in windows that tile: rows are contiguous, or each window has a vector of lanes.
+bool accepts_direct_mode(const PoolSchedule& job, const PoolKernels& level) {
+    if (job.reduce != Reduce::mode || !level.order || job.swap || job.in == DType::boolean) return false;
+    const int last = job.rank - 1;
+    const int64_t size = size_of(job.in), n = job.window_elements;
+    for (int q = 0; q < job.rank; ++q)
+        if (job.axis[q].starts) return false;
+    if (n != 2 && n != 4 && n != kVoteElements) return false;
+    const Axis& a = job.axis[last];
+    if (has_lanes(job)) return job.lane_stride == size && job.lane_tile * size >= level.order->vector_bytes;
+    if (job.x_stride[last] != size || job.y_stride[last] != 1) return false;
+    return a.o * size >= level.order->vector_bytes && ((a.k == 2 && a.s == 2 && a.d == 1) || (a.k == 1 && a.s == 1));
+}
+
+// Windows of which a row of vectors can be made.
+bool accepts_sorting_network(const PoolSchedule& job, const PoolKernels& level) {
+    if (!level.order || job.argmax || job.window_elements > kNetworkTaps) return false;
+    for (int q = 0; q < job.rank; ++q)
+        if (job.axis[q].starts) return false;
+    return true;
+}
+
+// Large windows that share most of their elements with the next one along the row.
+bool slides(const PoolSchedule& job) {
+    const Axis& a = job.axis[job.rank - 1];
+    if (job.reduce != Reduce::median || job.argmax || a.d != 1 || 2 * a.s > a.k) return false;
+    int64_t elements = job.lanes;  // of a tile, at most
+    for (int q = 0; q < job.rank; ++q) {
+        if (job.axis[q].starts) return false;
+        elements *= max(job.axis[q].n, 1);
+        if (elements > INT32_MAX) return false;
+    }
+    return true;
+}
+
+// Of bytes, in planes: every window has an element, and a vector of windows is next to each other.
+bool accepts_threshold_counts(const PoolSchedule& job, const PoolKernels& level) {
+    const int last = job.rank - 1;
+    const Axis& a = job.axis[last];
+    if (!level.order || size_of(job.in) != 1 || !slides(job) || job.window_elements > INT16_MAX || a.s != 1)
+        return false;
+    for (int q = 0; q < job.rank; ++q) {
+        const Axis& axis = job.axis[q];
+        if (q < last - 1 ? axis.k != 1 : axis.k > kCountedSide || axis.d != 1) return false;
+        const Span first = real_taps(axis, 0), end = real_taps(axis, axis.o - 1);
+        if (first.begin >= first.end || end.begin >= end.end) return false;
+    }
+    return true;
+}
+
+bool accepts_sliding_ranks(const PoolSchedule& job, const PoolKernels&) { return slides(job); }
+
 bool accepts_window_sort(const PoolSchedule&, const PoolKernels&) { return true; }
 
 // ------------------------------------------------------------------------------------------------------ the list
@@ -255,6 +308,16 @@ const Algorithm kAlgorithms[] = {
       &PoolKernels::separable_norm, kNone},
      false,
      true},
+    {"direct_mode", &accepts_direct_mode, {kNone, kNone, kNone, kNone, kNone, &PoolKernels::direct_mode}, false},
+    {"sorting_network",
+     &accepts_sorting_network,
+     {kNone, kNone, kNone, kNone, kNone, &PoolKernels::sorting_network},
+     false},
+    {"threshold_counts",
+     &accepts_threshold_counts,
+     {kNone, kNone, kNone, kNone, kNone, &PoolKernels::threshold_counts},
+     false},
+    {"sliding_ranks", &accepts_sliding_ranks, {kNone, kNone, kNone, kNone, kNone, &PoolKernels::sliding_ranks}, false},
     {"window_sort", &accepts_window_sort, {kNone, kNone, kNone, kNone, kNone, &PoolKernels::window_sort}, false},
 };
 

@@ -204,7 +204,7 @@ bool make_schedule(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
         job.work = DType::i16;
 
     const int64_t width = size_of(job.in);
-    job.direct = job.in == job.work && !job.key && !job.swap && job.prologue == Prologue::none &&
+    job.direct = job.in == job.work && !order && !job.key && !job.swap && job.prologue == Prologue::none &&
                  reinterpret_cast<uintptr_t>(job.x) % width == 0 &&
                  (job.lanes > 1 ? job.lane_stride : job.x_stride[job.rank - 1]) == width;
     for (int q = 0; q < job.rank; ++q) job.direct &= job.x_stride[q] % width == 0;

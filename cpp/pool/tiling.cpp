@@ -115,7 +115,8 @@ bool suits_line_buffer(const PoolSchedule& job) {
 }
 
 void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t elements, bool joined) {
-    const int64_t width = size_of(job.work);
+    // Medians of 16-bit elements have ranks of 32 bits.
+    const int64_t width = is_order(job.reduce) && size_of(job.work) == 2 ? 4 : size_of(job.work);
     int64_t budget = (joined ? min(tile_bytes, kPlanes) : tile_bytes) / width;
     bool overlaps = false;
     for (int q = 0; q < job.rank; ++q) overlaps |= job.axis[q].k >= kLarge && job.axis[q].k > job.axis[q].s;
@@ -160,7 +161,7 @@ void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t element
 // Whether the windows are large, overlap and lie in planes: tasks may then be strips of columns.
 bool suits_strips(const PoolSchedule& job) {
     const bool sums = job.reduce == Reduce::sum;
-    if (job.rank != 2 || job.argmax || job.omit || job.pass[0] != (sums ? 0 : 1)) return false;
+    if (job.rank != 2 || is_order(job.reduce) || job.argmax || job.omit || job.pass[0] != (sums ? 0 : 1)) return false;
     for (int q = 0; q < 2; ++q) {
         const Axis& a = job.axis[q];
         if (job.physical_padding && job.real_n[q] != a.n) return false;

@@ -20,8 +20,9 @@ from work import Case
 
 NAMES = Path(__file__).with_name("kernel_names.txt")
 POOLING = {
-    "backward_avg", "backward_gather", "backward_scatter", "column_strips", "direct", "direct_uint", "gather",
-    "line_buffer", "scatter", "separable", "two_steps", "wide",
+    "backward_avg", "backward_gather", "backward_scatter", "column_strips", "direct", "direct_mode", "direct_uint",
+    "gather", "line_buffer", "scatter", "separable", "sliding_ranks", "sorting_network", "threshold_counts",
+    "two_steps", "wide", "window_sort",
 }  # fmt: skip
 CONVOLUTION = {
     "overlap_save", "winograd", "direct_taps", "direct_depthwise", "direct_pixels", "direct_channels",
@@ -177,7 +178,7 @@ def test_backward_passes() -> None:
 def test_every_level_has_a_kernel_for_every_dtype_and_operation() -> None:
     for level in LEVELS:
         with with_level(level):
-            operations = ("max_pool", "min_pool", "sum_pool", "avg_pool", "lp_pool", "smooth_max_pool")
+            operations = ("max_pool", "min_pool", "sum_pool", "avg_pool", "lp_pool", "smooth_max_pool", "median_pool")
             for op, dtype in itertools.product(operations, "?bBhHiIqQefd"):
                 assert cn.which_kernel(op, (4, 9, 11), (2, 3), dtype=dtype, stride=1) in POOLING
             for dtype in "bBhHiIqQefd":

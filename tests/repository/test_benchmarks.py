@@ -114,6 +114,7 @@ def test_every_goal_has_its_rows() -> None:
         "conv other": {"ahead"},
         "conv long": {"ahead"},
         "options": {"ratio"},
+        "order": {"ahead"},
         "calls": {"ahead"},
         "memory": {"memory"},
         "threads": {"speedup"},

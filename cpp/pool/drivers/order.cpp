@@ -3,10 +3,9 @@
 
 #include "pool/order.hpp"
 
-#include <algorithm>
+#include <type_traits>
 
-#include "pool/order_keys.hpp"
-#include "pool/tile.hpp"
+#include "pool/order_window.hpp"
 #include "runtime/levels.hpp"
 #include "runtime/parallel.hpp"
 
@@ -15,12 +14,6 @@ namespace cenote {
 namespace {
 
 #include "pool/tile_rows.inl"
-
-// An element of a window, but for its place along the row.
-struct Tap {
-    int64_t at;      // keys from the window's first element
-    int64_t offset;  // in the window, in row-major order
-};
 
 // Two middle elements, by their offsets in the window; -1: none.
 struct Middle {
@@ -74,20 +67,8 @@ class OrderTile {
     // The windows along the last axis, at one position of the others.
     void row(const int64_t* at) {
         int64_t y = b.y;
-        count = 1;
-        taps[0] = {0, 0};
-        for (int q = 0; q < last; ++q) {
-            const Axis& a = job.axis[q];
-            const int64_t j = b.j0[q] + at[q];
-            const Span real = real_taps(a, j);
-            const int64_t n = real.end - real.begin, first = window_start(a, j) - b.c0[q];
-            y += at[q] * job.y_stride[q];
-            for (int64_t i = count * n - 1; i >= 0; --i) {  // from the end: in place
-                const int64_t t = real.begin + i % n;
-                taps[i] = {taps[i / n].at + (first + t * a.d) * stride[q], taps[i / n].offset + t * job.weight[q]};
-            }
-            count *= n;
-        }
+        for (int q = 0; q < last; ++q) y += at[q] * job.y_stride[q];
+        count = taps_before(job, b, last, at, stride, taps);
         for (int64_t i = 0; i < b.count[last]; ++i, y += job.y_stride[last]) one_by_one(b.j0[last] + i, y);
         checkpoint();
     }
@@ -110,21 +91,7 @@ class OrderTile {
                 }
             }
             if (n >= kLongWindow) checkpoint();
-            if (job.reduce == Reduce::mode) {
-                const K found = n ? most_frequent(n) : K{};
-                n ? write_elements(job, y + lane, &found, 1) : write_missing(job, y + lane, 1);
-                continue;
-            }
-            K low = kLastKey<K>, high = kLastKey<K>;
-            if (n && (job.omit || !nan)) {
-                std::nth_element(window, window + n / 2, window + n);
-                high = window[n / 2];
-                low = n % 2 ? high : *std::max_element(window, window + n / 2);
-            }
-            if (n == 0)
-                write_missing(job, y + lane, 1);
-            else
-                write_medians(job, y + lane, &low, n % 2 ? &low : &high, 1);
+            const auto [low, high] = write_window(job, y + lane, window, n, nan && !job.omit);
             if (job.argmax)
                 store_offsets<K>(
                     job, y + lane,
@@ -155,24 +122,6 @@ class OrderTile {
             }
         }
         return {first, same ? first : low == high ? second : upper};
-    }
-
-    K most_frequent(int64_t n) const {
-        const K first = window[0];
-        if (std::all_of(window, window + n, [&](K key) { return key == first; })) return first;
-        std::sort(window, window + n);
-        K found = first;
-        int64_t longest = 0;
-        for (int64_t i = 0; i < n;) {
-            int64_t end = i + 1;
-            while (end < n && window[end] == window[i]) ++end;
-            if (end - i > longest) {
-                longest = end - i;
-                found = window[i];
-            }
-            i = end;
-        }
-        return found;
     }
 
     const PoolSchedule& job;
