@@ -1,0 +1,67 @@
+"""Public calls on tensors whose sizes are not known yet: they are made again in symbols, or for the sizes at hand."""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...arguments.errors import BadType, BadValue, Deferred
+from ...ops.base import Shape
+from .arrays import Tensor
+from .functions import bind, transforming
+from .symbolic import Call, Symbolic, concrete, is_symbolic, text_of
+from .symbols import STEPS, NoFormula, Size, pattern_of
+
+specializing = contextvars.ContextVar("specializing", default=False)
+
+
+def known_sizes(x: Tensor) -> Shape:
+    """The shape of a tensor; if some sizes are not known yet, the call is made in another way."""
+    shape = tuple(x.shape)
+    if not is_symbolic(shape):
+        return shape
+    if specializing.get():
+        return tuple(map(int, shape))
+    raise Deferred(symbolic_call)
+
+
+def symbolic_call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A public call on tensors whose sizes are symbols."""
+    arguments = inspect.signature(function).bind(*args, **kwargs).arguments
+    tensors = [x for x in arguments.values() if isinstance(x, Tensor)]
+    shapes = [tuple(x.shape) for x in tensors]
+    for filters_too in (True, False) if not transforming() else ():
+        try:
+            text = text_of(function, arguments)
+            outputs = bind(Symbolic(Call(text, independent_sizes(text, shapes, filters_too)), ()), *tensors)
+            return outputs[0] if len(outputs) == 1 else outputs
+        except NoFormula:
+            continue
+    token = specializing.set(True)  # for the sizes at hand only: others are compiled again
+    try:
+        return function(*args, **kwargs)
+    finally:
+        specializing.reset(token)
+
+
+def independent_sizes(text: str, shapes: Sequence[Sequence[Size]], filters_too: bool) -> list[tuple[Size, ...]]:
+    """Shapes without those symbols that the call needs numbers for, which are the sizes at hand then: of filters, and
+    those that have to agree with others."""
+    first = {str(n.node.expr) for n in shapes[0] if not isinstance(n, int)} if filters_too else set()
+    rest = [tuple(n if not isinstance(n, int) and str(n.node.expr) in first else int(n) for n in s) for s in shapes[1:]]
+    kept = [tuple(shapes[0]), *rest]
+    pattern, _ = pattern_of(kept)
+    fixed = set()
+    for symbol in range(len(pattern.hints)):
+        sizes = tuple(n + STEPS[symbol % len(STEPS)] * (k == symbol) for k, n in enumerate(pattern.hints))
+        try:
+            concrete(text, (), pattern.at(sizes))
+        except (BadType, BadValue):
+            fixed.add(symbol)
+    entries = zip(pattern.shapes, kept, strict=True)
+    return [
+        tuple(int(n) if isinstance(e, tuple) and e[0] in fixed else n for e, n in zip(shape, sizes, strict=True))
+        for shape, sizes in entries
+    ]

@@ -1,0 +1,38 @@
+"""The backend of torch tensors; see :class:`cenote.backends.dispatch.Backend`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.autograd import forward_ad
+
+from ...arguments.arrays import Array
+from ...ops.base import Spec
+from .arrays import PLAIN, Tensor, checked, from_fresh, spec_of
+from .deferred import known_sizes
+from .fold import fold
+from .functions import bind, transforming
+from .library import modes
+
+__all__ = ["bind", "fold", "from_plain", "operand", "plain", "spec"]
+
+operand = checked
+
+
+def spec(x: Tensor) -> Spec:
+    if type(x) in PLAIN and not transforming():
+        return spec_of(x)
+    return Spec(known_sizes(x), spec_of(x).dtype)
+
+
+def plain(x: Any) -> Array | None:
+    """A tensor as a NumPy array, if that is all that there is to it."""
+    if type(x) not in PLAIN or x.requires_grad or transforming() or modes() or forward_ad._current_level >= 0:
+        return None
+    try:
+        return x.numpy()  # type: ignore[no-any-return]
+    except (RuntimeError, TypeError):  # it is on another device, has another layout, is a conjugate …
+        return None
+
+
+from_plain = from_fresh
