@@ -1,7 +1,7 @@
 """flax itself, asked from a process of its own.
 
 JAX starts threads, after which this process must not fork any more, as other tests do; and XLA aborts the process for
-some of what flax accepts (a window of one cell with negative padding).
+some of what flax accepts (a window of one element with negative padding).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def answer(question: Question) -> Answer:
         return getattr(nnx, function)(x, *arguments)
 
     def differentiable(x: Any) -> Any:
-        if explicit and function in IDENTITY and any(cells < 0 for pair in question.padding for cells in pair):
+        if explicit and function in IDENTITY and any(elements < 0 for pair in question.padding for elements in pair):
             # max and min have no derivative with negative padding there, padding has.
             pads = [(0, 0, 0)] * len(batch) + [(low, high, 0) for low, high in question.padding] + [(0, 0, 0)]
             padded = lax.pad(x, IDENTITY[function], pads)

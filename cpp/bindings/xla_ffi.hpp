@@ -76,6 +76,27 @@ enum class Type : int32_t {
     c128 = 18,
 };
 
+inline int64_t itemsize_of(Type type) {
+    switch (type) {
+        case Type::boolean:
+        case Type::i8:
+        case Type::u8: return 1;
+        case Type::i16:
+        case Type::u16:
+        case Type::f16:
+        case Type::bf16: return 2;
+        case Type::i32:
+        case Type::u32:
+        case Type::f32: return 4;
+        case Type::i64:
+        case Type::u64:
+        case Type::f64:
+        case Type::c64: return 8;
+        case Type::c128: return 16;
+    }
+    return 0;
+}
+
 struct Array {
     Header header;
     Type type;

@@ -50,7 +50,7 @@ def grid() -> Iterator[Question]:
 
 
 def ties() -> Iterator[Question]:
-    """Few values, many ties: the vjp of flax follows the first cell, its jvp does not."""
+    """Few values, many ties: the vjp of flax follows the first element, its jvp does not."""
     x = np.random.default_rng(3).integers(0, 3, (2, 9, 8, 2)).astype(float)
     paddings: tuple[Any, ...] = ("VALID", "SAME", ((2, 1), (0, 3)))
     for function, padding in itertools.product(("max_pool", "min_pool"), paddings):
@@ -131,13 +131,13 @@ def test_it_is_what_flax_gives(number: int, oracle: tuple[list[Answer], dict[str
     if answer.vjp is not None and question.seed is not None:
         close(cn.vjp(call, x)[1](cotangent(question.seed, y.shape))[0], answer.vjp)
     if answer.jvp is not None:
-        # flax divides 0 by 0 for windows without a real cell, in the tangent too; they have no derivative.
+        # flax divides 0 by 0 for windows without a real element, in the tangent too; they have no derivative.
         expected = np.where(np.isnan(answer.y), 0, answer.jvp) if question.count_include_pad is False else answer.jvp
         close(cn.jvp(call, (x,), (question.dx,))[1], expected)
 
 
 def test_the_grid_is_a_grid(oracle: tuple[list[Answer], dict[str, str]]) -> None:
-    """Derivatives were compared, empty axes and windows without a cell were met."""
+    """Derivatives were compared, empty axes and windows without an element were met."""
     answers = oracle[0]
     assert len(answers) == len(QUESTIONS) > 200
     assert sum(a.vjp is not None for a in answers) > 130
@@ -180,7 +180,7 @@ def test_averages_of_integers_do_not_wrap() -> None:
     assert flax.avg_pool(np.array([[[True], [False]]]), (2,)).item() == 0.5
 
 
-def test_a_window_of_one_cell_crops_too() -> None:
+def test_a_window_of_one_element_crops_too() -> None:
     """For which XLA aborts the process."""
     x = np.arange(5.0).reshape(1, 5, 1)
     assert flax.max_pool(x, (1,), None, ((-1, -2),)).ravel().tolist() == [1, 2]
@@ -188,14 +188,14 @@ def test_a_window_of_one_cell_crops_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cells", "winner"),
+    ("elements", "winner"),
     [([1, np.nan, 5, np.nan, 2], 1), ([-np.inf, -np.inf], 0), ([3, 7, 7], 1), ([-0.0, 0.0], 0)],
 )
-def test_both_modes_follow_the_first_winner(cells: list[float], winner: int) -> None:
-    x, units = np.array(cells, float).reshape(1, -1, 1), np.eye(len(cells))
+def test_both_modes_follow_the_first_winner(elements: list[float], winner: int) -> None:
+    x, units = np.array(elements, float).reshape(1, -1, 1), np.eye(len(elements))
 
     def call(x: Any) -> Any:
-        return flax.max_pool(x, (9,), (9,), ((9 - len(cells), 0),))  # padding first, which must not win
+        return flax.max_pool(x, (9,), (9,), ((9 - len(elements), 0),))  # padding first, which must not win
 
     (cotangent_of_x,) = cn.vjp(call, x)[1](np.ones((1, 1, 1)))
     assert cotangent_of_x.ravel().tolist() == units[winner].tolist()
@@ -248,7 +248,7 @@ def test_folds() -> None:
     assert flax.pool(x, 0.0, np.subtract, (2, 2), None, "VALID").item() == -12
     line = np.array([3.0, 6.0]).reshape(1, 2, 1)
     assert flax.pool(line, 5.0, np.add, (3,), None, "SAME").ravel().tolist() == [14, 14]  # init once, pads skipped
-    assert flax.pool(line, 5.0, np.add, (1,), (2,), ((2, 0),)).ravel().tolist() == [5, 8]  # a window without a cell
+    assert flax.pool(line, 5.0, np.add, (1,), (2,), ((2, 0),)).ravel().tolist() == [5, 8]  # a window without an element
     assert flax.pool(line, 2.0, lambda a, b: a * b, (), None, "VALID").ravel().tolist() == [6, 12]
 
 

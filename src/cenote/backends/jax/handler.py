@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-import _thread
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +19,8 @@ from ...ops.serialize import loads
 from . import fused as _fused  # noqa: F401  whose Ops may be in the text
 
 # Codes of XLA's errors.
-CANCELLED, INVALID_ARGUMENT, RESOURCE_EXHAUSTED, INTERNAL = 1, 3, 8, 13
+INVALID_ARGUMENT, RESOURCE_EXHAUSTED, INTERNAL = 3, 8, 13
+INTERRUPTED = 0  # no error: the results are there, and the user has pressed Ctrl-C meanwhile
 # What users call the Ops that look at their operands, and may refuse them.
 CALLED = {"unpool": "max_unpool", "unpool_gather": "max_unpool"}
 
@@ -28,21 +33,44 @@ def start() -> None:
 
 def evaluate(text: str, operands: tuple[Array, ...], results: tuple[Array, ...]) -> tuple[int, str] | None:
     """Compute an Op into ``results``; the code and the message of an error, if there is one."""
+    with interrupts_deferred() as interrupts:
+        error = error_of(text, operands, results)
+    return error or ((INTERRUPTED, "") if interrupts else None)
+
+
+def error_of(text: str, operands: tuple[Array, ...], results: tuple[Array, ...]) -> tuple[int, str] | None:
     name = "cenote"
     try:
         op = loads(text)
         name = CALLED.get(op.name, name)
         compute(text, op, operands, results)
-    except KeyboardInterrupt:
-        _thread.interrupt_main()  # XLA ends with an error, then Python gets its interrupt again
-        return CANCELLED, "cenote: interrupted"
     except MemoryError as error:
         return RESOURCE_EXHAUSTED, f"{name}: not enough memory: {error}"
     except (ValueError, TypeError) as error:
         return INVALID_ARGUMENT, f"{name}: {error}"
-    except BaseException as error:
+    except Exception as error:
         return INTERNAL, f"{name}: {type(error).__name__}: {error}"
     return None
+
+
+@contextmanager
+def interrupts_deferred() -> Iterator[list[int]]:
+    """On Python's main thread, collect interrupts instead of raising KeyboardInterrupt.
+
+    XLA would make an error of its own of that. The caller interrupts Python again when XLA's frames are left.
+    """
+    came: list[int] = []
+    before: Any = None
+    if threading.get_ident() == threading.main_thread().ident:
+        before = signal.getsignal(signal.SIGINT)
+    if not callable(before):  # another thread, or interrupts have no effect, or not one of Python's
+        yield came
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def compute(text: str, op: Op, operands: tuple[Array, ...], results: tuple[Array, ...]) -> None:

@@ -6,6 +6,7 @@ transformation of JAX applies to them again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -17,34 +18,48 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
+from ...arguments.errors import BadValue
 from ...dtypes import DType, is_differentiable
+from ...geometry.axes import Geometry
 from ...ops.base import Applied, Derivatives, LinearOperator, Op, Spec, Value
 from ...ops.fold import Fold
+from ...ops.gather import Unpool, UnpoolGather
 from ...ops.record import replace
+from ...ops.selection import Indices, SelectPool
 from ...ops.serialize import dumps
 from . import sharding, start
 from .fold import fold_jvp
 from .fused import ByResidual
+from .sharding import typeof
 
 primitive = Primitive("cenote")
 primitive.multiple_results = True
 
-typeof = getattr(jax, "typeof", None) or jax.core.get_aval  # before 0.5
-
 
 def bind(op: Op, *operands: Value) -> tuple[Value, ...]:
     """The outputs of an Op on JAX arrays or tracers."""
-    start.check_version()
     return tuple(primitive.bind(*sharding.vary_alike(operands), op=in_jax_dtypes(op)))
 
 
 def in_jax_dtypes(op: Op) -> Op:
     """The Op with a result that JAX has: in 32 bits where x64 is off."""
+    if isinstance(op, Indices) or (isinstance(op, SelectPool) and op.argmax == "indices"):
+        check_indices(op.geometry)
     after: DType | None = getattr(op, "after", None)
     if after is None or after.itemsize < 8:
         return op
     narrow = jax.dtypes.canonicalize_dtype(after)
     return op if narrow == after else replace(op, after=narrow)
+
+
+def check_indices(geometry: Geometry) -> None:
+    """Indices fit into the integers of JAX."""
+    last = math.prod(axis.n for axis in geometry.axes) - 1
+    if last > np.iinfo(jax.dtypes.canonicalize_dtype(np.int64)).max:
+        raise BadValue(
+            f"indices up to {last} do not fit into int32: switch 64 bits on with "
+            'jax.config.update("jax_enable_x64", True)'
+        )
 
 
 # ------------------------------------------------------------------------------------- values, without and with data
@@ -61,8 +76,8 @@ def abstract_eval(*operands: Any, op: Op) -> list[Any]:
 
 def result_aval(like: Any, shape: tuple[int, ...], dtype: DType) -> Any:
     """What JAX knows of a result, besides shape and dtype, is what it knows of the operands."""
-    sharding = getattr(like, "sharding", None)
-    placed = {} if sharding is None else {"sharding": NamedSharding(sharding.mesh, PartitionSpec(*[None] * len(shape)))}
+    of = getattr(like, "sharding", None)
+    placed = {} if of is None else {"sharding": NamedSharding(of.mesh, PartitionSpec(*[None] * len(shape)))}
     return like.update(shape=shape, dtype=jax.dtypes.canonicalize_dtype(dtype), weak_type=False, **placed)
 
 
@@ -73,6 +88,9 @@ def compiled(*operands: Any, op: Op) -> list[Any]:
 
 
 def evaluate(*operands: Any, op: Op) -> list[Any]:
+    if isinstance(op, (Unpool, UnpoolGather)) and operands[1].is_fully_addressable:
+        # Outside of compiled programs the error of a wrong index is Python's own.
+        (op if isinstance(op, Unpool) else op.T).check(np.asarray(operands[1]))
     with jax.disable_jit(False):  # which would come back here
         return list(compiled(*operands, op=op))
 
@@ -83,9 +101,10 @@ def lower(context: Any, *operands: Any, op: Op) -> Any:
 
 
 def refuse(context: Any, *operands: Any, op: Op) -> Any:
+    platforms = " and ".join(getattr(context.module_context, "platforms", None) or ("another device",))
     raise TypeError(
-        "cenote computes on the CPU, and this program is compiled for another device: move the arrays there with "
-        'jax.device_put(x, jax.devices("cpu")[0]), or compile with jax.default_device'
+        f"cenote computes on the CPU, and this program is compiled for {platforms}: move its arrays to the CPU with "
+        'jax.device_put(x, jax.devices("cpu")[0])'
     )
 
 
@@ -141,7 +160,10 @@ def transpose(cotangents: Sequence[Any], *operands: Any, op: Op) -> list[Any]:
         return (None,) if any(map(ad.is_undefined_primal, operands)) else bind(op, *operands)
 
     _, derivatives = op.linearize(bind_known, unknown, *operands)
-    return [by.transpose(g) if u and by is not None else None for by, u in zip(derivatives, unknown, strict=True)]
+    return [
+        sharding.placed_as(by.transpose(g), x.aval) if u and by is not None else None
+        for by, u, x in zip(derivatives, unknown, operands, strict=True)
+    ]
 
 
 def batch(operands: Sequence[Value], axes: Sequence[int | None], *, op: Op) -> tuple[tuple[Value, ...], list[int]]:

@@ -1,4 +1,5 @@
-"""Inside of shard_map: operands of one call must vary over the same axes of the mesh."""
+"""Several devices: inside of shard_map, operands of one call must vary over the same axes of the mesh; and where
+shardings are part of types, a cotangent has that of what it belongs to."""
 
 from __future__ import annotations
 
@@ -7,10 +8,12 @@ from typing import Any
 
 import jax
 
+typeof = getattr(jax, "typeof", None) or jax.core.get_aval  # before 0.6
+
 
 def varying_axes(x: Any) -> frozenset[Any]:
     """The axes of the mesh over which an array differs between devices."""
-    aval = jax.core.get_aval(x) if not hasattr(jax, "typeof") else jax.typeof(x)
+    aval = typeof(x)
     if hasattr(aval, "mat"):
         return frozenset(aval.mat.varying)
     return frozenset(getattr(aval, "vma", ()))
@@ -29,6 +32,14 @@ def varied(x: Any, axes: tuple[Any, ...]) -> Any:
     if hasattr(jax.lax, "pcast"):
         return jax.lax.pcast(x, axes, to="varying")
     return jax.lax.pvary(x, axes)
+
+
+def placed_as(x: Any, aval: Any) -> Any:
+    """A cotangent with the sharding that its type must have, on a mesh of explicit axes."""
+    wanted = getattr(aval, "sharding", None)
+    if wanted is None or x is None or typeof(x).sharding.spec == wanted.spec:
+        return x
+    return jax.sharding.reshard(x, wanted)
 
 
 def register(primitive: Any) -> None:

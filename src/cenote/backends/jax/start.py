@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any
+from typing import Any, NoReturn
 
 from ...arguments.errors import BadType
 from ...core import xla
@@ -32,12 +32,22 @@ def check_version() -> None:
 
 
 def unsupported(why: str) -> str:
-    return f"jaxlib {version()} cannot run cenote's operations: {why}. np.asarray(x) makes a NumPy array of a JAX array"
+    return (
+        f"jaxlib {version()} cannot run cenote's operations: {why}. Outside of jit, np.asarray(x) makes a NumPy array "
+        "of a JAX array x"
+    )
+
+
+def refuse(why: str) -> NoReturn:
+    """An error in this call and in every later one."""
+    global refusal
+    refusal = unsupported(why)
+    raise RuntimeError(refusal) from None
 
 
 def start() -> None:
     """Register the handler; an error if XLA refuses it, after which JAX works as before."""
-    global started, refusal
+    global started
     with lock:
         if started:
             return
@@ -52,8 +62,7 @@ def start() -> None:
         try:
             ffi().register_ffi_target(TARGET, xla.handler(), platform="cpu", api_version=1)
         except Exception as error:
-            refusal = unsupported(f"it refuses the handler ({type(error).__name__}: {error})")
-            raise RuntimeError(refusal) from None
+            refuse(f"it refuses the handler ({type(error).__name__}: {error})")
         started = True
 
 

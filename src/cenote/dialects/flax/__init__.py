@@ -17,15 +17,17 @@ As there, the stride is 1 by default, negative padding crops, a window that does
 
 - explicit padding goes with any number of batch axes;
 - floats keep their dtype, and averages of integers and bool are float64, from sums that do not overflow;
-- both modes of derivatives follow the first of tied cells, −inf and NaN included, with negative padding too;
+- both modes of derivatives follow the first of tied elements, −inf and NaN included, with negative padding too;
 - sizes may be any sequence, a list say.
 
-``nnx`` and ``linen`` have the four functions too, as ``from flax import nnx`` has them.
+``nnx`` and ``linen`` have the four functions too, as ``from flax import nnx`` has them. JAX arrays in, JAX arrays out:
+inside of ``jit``, ``grad`` and every other transformation they are drop-ins for those of flax.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, TypeAlias
@@ -68,11 +70,11 @@ def avg_pool(
     array([1., 3., 3.])
     >>> flax.avg_pool(x, (3,), (2,), "SAME", count_include_pad=False)[0, :, 0]
     array([1.5, 3. , 4.5])
-    >>> flax.avg_pool(x, (3,), padding=((-1, 1),))[0, :, 0]  # without the first cell
+    >>> flax.avg_pool(x, (3,), padding=((-1, 1),))[0, :, 0]  # without the first element
     array([3., 4., 3.])
 
-    Padded cells are zeros. The divisor is the number of cells in a window or, without ``count_include_pad``, of real
-    cells: a window that has none is then NaN.
+    Padding is zero. The divisor is the window size or, without ``count_include_pad``, the number of elements that are
+    not padding: a window that has none is then NaN.
     """
     x = operand(inputs, "inputs")
     laid, window = lay(x, window_shape, strides, padding)
@@ -84,7 +86,7 @@ def avg_pool(
 def max_pool(
     inputs: ArrayLike, window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Padding = "VALID"
 ) -> Any:
-    """The largest cell of each window.
+    """The largest element of each window.
 
     >>> import numpy as np
     >>> from cenote.dialects import flax
@@ -98,7 +100,7 @@ def max_pool(
     >>> flax.max_pool(x, (6,)).shape
     (1, 0, 1)
 
-    Padded cells are never chosen: a window of nothing else is −inf. Complex numbers are ordered by their real parts,
+    Padded elements are never chosen: a window of nothing else is −inf. Complex numbers are ordered by their real parts,
     then by their imaginary parts.
     """
     x = operand(inputs, "inputs")
@@ -110,7 +112,7 @@ def max_pool(
 def min_pool(
     inputs: ArrayLike, window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Padding = "VALID"
 ) -> Any:
-    """The smallest cell of each window: the mirror image of :func:`max_pool`.
+    """The smallest element of each window: the mirror image of :func:`max_pool`.
 
     >>> import numpy as np
     >>> from cenote.dialects import flax
@@ -145,11 +147,11 @@ def pool(
     array([3, 6])
 
     ``np.add``, ``np.maximum`` and ``np.minimum`` with the ``init`` that changes nothing, 0, −inf or inf, keep the dtype
-    of ``inputs``, integers included. ``init`` is used once per window and padded cells are skipped. Which functions
+    of ``inputs``, integers included. ``init`` is used once per window and padded elements are skipped. Which functions
     have a derivative, and how to give one to others, is told by :func:`cenote.pool` and :func:`cenote.reducer`.
     """
     x = operand(inputs, "inputs")
-    known = monoid(init, reduce_fn)
+    known = monoid(init, as_ufunc(reduce_fn))
     if known is None:
         call(fold.initial, NAMES, init, x.dtype)
     if not callable(reduce_fn):
@@ -186,6 +188,15 @@ def added(x: Any, window: dict[str, Any]) -> Any:
 
 
 MONOIDS = ((np.add, 0, added), (np.maximum, -math.inf, largest), (np.minimum, math.inf, smallest))
+
+
+def as_ufunc(reduce_fn: object) -> object:
+    """NumPy's ufunc for a function of jax.lax or jax.numpy with the same meaning; anything else as it is."""
+    if isinstance(reduce_fn, np.ufunc) or "jax" not in sys.modules:
+        return reduce_fn
+    from ...backends.jax.fold import ufunc_of
+
+    return ufunc_of(reduce_fn) or reduce_fn
 
 
 def monoid(init: object, reduce_fn: object) -> Callable[[Any, dict[str, Any]], Any] | None:
@@ -229,18 +240,18 @@ def lay(x: Any, window_shape: object, strides: object, padding: object) -> tuple
         if pair is not None:
             for name, entry in (("window", k), ("stride", s), ("padding", pair), ("axes", axis)):
                 window[name] += (entry,)
-    if not window["window"]:  # nothing to pool: one cell of the features, which is always there
+    if not window["window"]:  # nothing to pool: one element of the features, which is always there
         window = {"window": (1,), "stride": (1,), "padding": 0, "axes": (x.ndim - 1,)}
     return x if chosen == [slice(None)] * x.ndim else x[tuple(chosen)], window
 
 
 def crop(n: int, k: int, low: int, high: int) -> tuple[slice, tuple[int, int] | None]:
-    """Which of ``n`` cells stay, and the padding around them: None if no window of ``k`` cells fits."""
+    """Which of ``n`` elements stay, and the padding around them: None if no window of ``k`` elements fits."""
     extent = low + n + high
     if extent < k:
         return slice(0, 0), None
     begin, end = max(0, -low), min(n, n + high)
-    if begin >= end:  # no cell stays: of the padding what cropping has left
+    if begin >= end:  # no element stays: of the padding what cropping has left
         return slice(0, 0), (0, extent)
     return slice(None) if (begin, end) == (0, n) else slice(begin, end), (max(low, 0), max(high, 0))
 
@@ -274,7 +285,7 @@ def read_padding(value: object, rank: int) -> str | Pairs:
             )
         if len(pair) != 2:
             raise BadValue(f"padding={format_value(value)}: {format_value(entry)} is not a (low, high) pair")
-        low, high = (as_int("padding", value, cells, -INT64_MAX) for cells in pair)
+        low, high = (as_int("padding", value, elements, -INT64_MAX) for elements in pair)
         pairs.append((low, high))
     return tuple(pairs)
 
