@@ -6,7 +6,10 @@ import os
 import pickle
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -75,3 +78,24 @@ def test_arrays_that_are_expressions() -> None:
     command = [sys.executable, "-c", code, "-q", "-p", "no:cacheprovider", "-k", missing, *tests]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def cpu_time(build: Callable[[], Any], tasks: int, rounds: int) -> float:
+    """Seconds of CPU time of the fastest round: other processes hardly count."""
+    times = []
+    for _ in range(rounds):
+        begun = time.process_time()
+        graph = dict(build().dask)
+        times.append(time.process_time() - begun)
+        assert len(graph) >= tasks
+    return min(times)
+
+
+def test_ten_thousand_blocks_are_built_quickly() -> None:
+    """In less than half of the time that dask's own overlap takes for as many blocks; a fifth is usual."""
+    x, quarter = (da.zeros((n, 10_000), chunks=(100, 100)) for n in (10_000, 2_500))
+    ours = cpu_time(lambda: cn.max_pool(x, (3, 3), stride=1, padding=1), 20_000, 2)
+    theirs = 4 * cpu_time(
+        lambda: da.map_overlap(np.asarray, quarter, depth=1, boundary="none", meta=x._meta), 20_000, 1
+    )
+    assert ours < theirs / 2

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -91,12 +92,14 @@ def test_every_format_in_and_out(source: str, out: str) -> None:
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])
-@pytest.mark.parametrize("op", ["max", "min", "avg", "sum", "lp", "smooth_max"])
+@pytest.mark.parametrize("op", ["max", "min", "avg", "sum", "lp", "smooth_max", "median", "mode"])
 def test_every_operation_in_blocks_has_the_bits_of_the_whole(op: str, threads: str) -> None:
-    x = RNG.standard_normal((23, 19, 17)).astype(np.float32)
+    x: Any = RNG.standard_normal((23, 19, 17)).astype(np.float32)
     x[::5, ::3, ::4] = np.nan
+    if op == "mode":
+        x = RNG.integers(0, 4, x.shape)
     save("in.zarr", x, chunks=(4, 7, 5))
-    extra = ["--nan", "omit"] if op in ("max", "min", "avg", "sum") else []
+    extra = ["--nan", "omit"] if op in ("max", "min", "avg", "sum", "median") else []
     assert run("pool", "in.zarr", "out.zarr", "--op", op, "--window", "3,2,2", "--stride", "2", "--threads", threads,
                "--chunks", "3,3,3", "--ceil-mode", "--quiet", *extra) == 0  # fmt: skip
     options = {"nan": "omit"} if extra else {}
@@ -180,6 +183,18 @@ def test_an_array_of_a_group_into_a_group() -> None:
     np.testing.assert_array_equal(out["x/z"][...], cn.min_pool(VOLUME, (2, 2)))
 
 
+@pytest.mark.filterwarnings("ignore:Consolidated metadata")  # of zarr itself, for what the test makes
+@pytest.mark.parametrize("number", [2, 3])
+def test_consolidated_metadata_know_the_new_array(number: Any) -> None:
+    zarr.create_group("in.zarr", zarr_format=number).create_array("a", data=VOLUME)
+    zarr.consolidate_metadata("in.zarr")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run("pool", "in.zarr/a", "in.zarr/b/c", "--window", "2,2", "--quiet") == 0
+    group: Any = zarr.open_consolidated("in.zarr")
+    np.testing.assert_array_equal(group["b/c"][...], cn.max_pool(VOLUME, (2, 2)))
+
+
 def test_conv() -> None:
     x = RNG.standard_normal((20, 21, 3)).astype(np.float32)
     w = RNG.standard_normal((3, 3, 3, 4)).astype(np.float32)
@@ -243,7 +258,7 @@ def test_faults_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
         ("'.txt' is not known", "in.txt", "out.npy"),
         ("'.txt' cannot be written", "in.npy", "out.txt"),
         ("(none)", "in", "out.npy"),
-        ("cannot be read", "text.npy", "out.npy"),
+        ("it is not a .npy file", "text.npy", "out.npy"),
         ("truncated", "cut.png", "out.npy"),
         ("pickled objects", "object.npy", "out.npy"),
         ("pickled objects", "pickle.npy", "out.npy"),

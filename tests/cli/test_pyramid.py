@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import ome_zarr_models
 import pytest
 import tifffile
 import yaozarrs
@@ -60,7 +61,7 @@ def metadata(out: str) -> Any:
     return attributes["ome"]["multiscales"][0] if "ome" in attributes else attributes["multiscales"][0]
 
 
-@pytest.mark.parametrize("op", ["avg", "max", "min"])
+@pytest.mark.parametrize("op", ["avg", "max", "min", "median", "mode"])
 @pytest.mark.parametrize("version", ["0.4", "0.5"])
 def test_levels_metadata_and_readers(version: str, op: str) -> None:
     np.save("in.npy", VOLUME)
@@ -68,6 +69,7 @@ def test_levels_metadata_and_readers(version: str, op: str) -> None:
     assert run("in.npy", "out.zarr", "--unit", "micrometer", "--chunks", "4,16,16", "--quiet", *arguments) == 0
     yaozarrs.validate_zarr_store("out.zarr")
     group: Any = zarr.open_group("out.zarr", mode="r")
+    assert ome_zarr_models.open_ome_zarr(group).ome_zarr_version == version
     assert group.metadata.zarr_format == (2 if version == "0.4" else 3)
     expected = VOLUME
     for level in range(3):
@@ -85,6 +87,30 @@ def test_levels_metadata_and_readers(version: str, op: str) -> None:
     (node, *_) = Reader(location)()
     assert [tuple(d.shape) for d in node.data] == [(21, 50, 45), (21, 25, 23), (21, 13, 12)]
     np.testing.assert_array_equal(np.asarray(node.data[0]), VOLUME)
+
+
+@pytest.mark.parametrize("op", ["avg", "max", "min", "median", "mode"])
+def test_a_constant_stays_constant(op: str) -> None:
+    """The partial windows at the edges count the elements that are there."""
+    np.save("in.npy", np.full((7, 9, 11), 1000, np.uint16))
+    assert run("in.npy", "out.zarr", "--levels", "4", "--op", op, "--quiet") == 0
+    group: Any = zarr.open_group("out.zarr", mode="r")
+    assert [group[str(level)].shape for level in range(4)] == [(7, 9, 11), (4, 5, 6), (2, 3, 3), (1, 2, 2)]
+    assert {int(v) for level in range(4) for v in np.unique(group[str(level)])} == {1000}
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+def test_labels_are_never_mixed(version: str) -> None:
+    """By mode, also labels above 2**53, which a float would change."""
+    labels = RNG.choice(np.array([0, 3, 9, 2**63 + 1], np.uint64), (9, 20, 20))
+    zarr.create_array("in.zarr", data=labels, chunks=(4, 8, 8), shards=(8, 16, 16))
+    assert run("in.zarr", "out.zarr", "--levels", "3", "--op", "mode", "--format", version, "--quiet") == 0
+    group: Any = zarr.open_group("out.zarr", mode="r")
+    for level in range(1, 3):
+        labels = cn.mode_pool(labels, (2, 2, 2), ceil_mode=True)
+        np.testing.assert_array_equal(group[str(level)][...], labels)
+        assert group[str(level)].dtype == np.uint64
+    assert group["1"].shards == ((8, 16, 16) if version == "0.5" else None)
 
 
 @pytest.mark.parametrize("name", ["in.png", "in.tif"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from functools import partial
 from typing import Any
 
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             result = transform(
                 source,
                 arguments.output,
-                lambda x: function(x, **options),
+                lambda x: warned(arguments.window, function(x, **options)),
                 partial(progress, quiet=arguments.quiet, what="pool"),
                 overwrite=arguments.overwrite,
                 chunks=arguments.chunks,
@@ -74,6 +75,14 @@ def run(arguments: argparse.Namespace) -> int:
             source.close()
         written(arguments.output, result.shape, result.dtype, arguments.quiet)
         return 0
+
+
+def warned(window: Any, pending: Any) -> Any:
+    """A window over the colours of a picture is hardly meant, in a file that does not say that it is one."""
+    if pending.op.geometry.over_colours:
+        sizes, shape = ",".join(map(str, window)), "×".join(map(str, pending.op.geometry.shape))
+        print(f"cenote pool: warning: --window {sizes} of {shape} runs over colours, add --axes 0,1", file=sys.stderr)
+    return pending
 
 
 def function_of(arguments: argparse.Namespace) -> Any:
@@ -100,6 +109,11 @@ def options_of(arguments: argparse.Namespace, picture: Any, dtype: Any) -> dict[
         options["axes"] = arguments.axes
     elif picture is not None and (sides == 2 or isinstance(arguments.window, int)):
         options["axes"] = picture
+    elif isinstance(arguments.window, int):
+        n = arguments.window
+        raise CommandError(
+            f"--window {n} does not say which axes: write --window {n},{n} for the last two, or name them with --axes"
+        )
     own = {
         "nan": (arguments.nan, TAKES_NAN), "p": (arguments.p, ("lp",)), "beta": (arguments.beta, ("smooth_max",)),
         "count_include_pad": (False if arguments.count_exclude_pad else None, ("avg",)),
@@ -127,6 +141,8 @@ def keeps(dtype: Any) -> bool:
 def run_netcdf(arguments: argparse.Namespace) -> int:
     from ..files import netcdf
 
+    if not isinstance(arguments.window, dict):
+        raise CommandError("a netCDF file is pooled by dimension name: give --window lat=2,lon=2")
     shape, dtype = netcdf.pool(
         arguments.input,
         arguments.output,
@@ -137,6 +153,7 @@ def run_netcdf(arguments: argparse.Namespace) -> int:
         threads=threads_of(arguments),
         scheduler=arguments.scheduler,
         quiet=arguments.quiet,
+        chunks=arguments.chunks,
     )
     written(arguments.output, shape, dtype, arguments.quiet)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from .windows import ints, ints_or_int, one_line_errors, positive, progress, same_file_checks, threads_of
+from .windows import ints, ints_or_int, one_line_errors, positive, progress, same_file_checks, thread_number, threads_of
 
 HELP = "make an OME-Zarr image pyramid of the array in a file"
 
@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chunks", metavar="N,N", type=ints, help="of every level (default: as in IN, or about 1 MiB)")
     parser.add_argument("--resume", action="store_true", help="go on where an interrupted run ended")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
-    parser.add_argument("--threads", metavar="N", type=positive)
+    parser.add_argument("--threads", metavar="N", type=thread_number, help="how many to use (default: all CPUs)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="compute on a dask.distributed cluster (zarr to zarr)")
     parser.add_argument("--quiet", action="store_true")
 
 
@@ -54,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             threads=threads_of(arguments),
             resume=arguments.resume,
             overwrite=arguments.overwrite,
+            scheduler=arguments.scheduler,
         )
         if not arguments.quiet:
             for level, shape in enumerate(shapes):

@@ -20,7 +20,9 @@ def add_io_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
     parser.add_argument("--chunks", metavar="N,N", type=ints, help="chunks of OUT, if it is a zarr (default: as in IN)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="compute on a dask.distributed cluster (zarr to zarr)")
-    parser.add_argument("--threads", metavar="N", type=positive, help="how many threads to use (default: all CPUs)")
+    parser.add_argument(
+        "--threads", metavar="N", type=thread_number, help="how many threads to use (default: all CPUs)"
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress bar and no summary")
 
 
@@ -36,9 +38,16 @@ def add_window_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def positive(text: str) -> int:
-    value = int(text)
+    value = ints(text)[0] if "," not in text else 0
     if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is too small, at least 1 is needed")
+        raise argparse.ArgumentTypeError(f"{text!r}: one int of at least 1 is needed")
+    return value
+
+
+def thread_number(text: str) -> int:
+    value = positive(text)
+    if value > 1024:
+        raise argparse.ArgumentTypeError(f"{text!r}: at most 1024 threads are possible")
     return value
 
 
@@ -107,13 +116,19 @@ def one_line_errors() -> Iterator[None]:
         raise CommandError(str(error)) from None
     except MemoryError as error:
         raise CommandError(f"out of memory: {error}" if str(error) else "out of memory") from None
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        if error.filename is None and error.errno is None:
-            raise
         place = f"{error.filename}: " if error.filename else ""
         raise CommandError(f"{place}{error.strerror or error}") from None
     except (TypeError, ValueError) as error:
         raise CommandError(" ".join(str(error).split())) from None
+    except CommandError:
+        raise
+    except Exception as error:  # never a traceback, but in Python's development mode: python -X dev -m cenote …
+        if sys.flags.dev_mode:
+            raise
+        raise CommandError(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
 
 
 def threads_of(arguments: argparse.Namespace) -> int:

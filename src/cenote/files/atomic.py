@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import shutil
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .base import FileError
+from .interrupts import deferred
+
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux's renameat2
 
 
 @contextmanager
@@ -20,7 +26,8 @@ def replacing(path: Path, overwrite: bool) -> Iterator[Path]:
     beside = path.with_name(f".{path.stem}.{secrets.token_hex(6)}{path.suffix}")
     try:
         yield beside
-        move(beside, path, overwrite)
+        with deferred():
+            move(beside, path, overwrite)
     finally:
         remove(beside)
 
@@ -34,8 +41,11 @@ def check_place(path: Path, overwrite: bool) -> None:
 
 def move(beside: Path, path: Path, overwrite: bool) -> None:
     """Rename; what was there goes only when the new one is in its place."""
+    check_place(path, overwrite)  # it may have appeared meanwhile
     if path.is_dir() and not path.is_symlink():
-        check_place(path, overwrite)
+        if exchange(beside, path):
+            remove(beside)
+            return
         old = path.with_name(f".{path.stem}.{secrets.token_hex(6)}.old")
         path.rename(old)
         try:
@@ -45,15 +55,27 @@ def move(beside: Path, path: Path, overwrite: bool) -> None:
             raise
         remove(old)
         return
-    check_place(path, overwrite)  # it may have appeared meanwhile
     if beside.is_dir() and os.path.lexists(path):
         path.unlink()
     beside.replace(path)
 
 
+def exchange(a: Path, b: Path) -> bool:
+    """Swap two names in one step, so that there is no moment without ``b``; False where the system cannot."""
+    if sys.platform != "linux":
+        return False
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    return rename is not None and rename(AT_FDCWD, os.fsencode(a), AT_FDCWD, os.fsencode(b), RENAME_EXCHANGE) == 0
+
+
 def remove(path: Path) -> None:
     with suppress(FileNotFoundError):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
+        if not path.is_dir() or path.is_symlink():
             path.unlink()
+            return
+        for wait in (0.0, 0.1, 0.5):  # a worker of a cluster may still have written into it
+            time.sleep(wait)
+            shutil.rmtree(path, ignore_errors=True)
+            if not path.exists():
+                return
+        shutil.rmtree(path)

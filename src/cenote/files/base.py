@@ -62,5 +62,9 @@ def needs(module: str, package: str, extra: str) -> Any:
         raise FileError(f"{package} is needed for this and is not installed: pip install 'cenote[{extra}]'") from None
 
 
+def in_one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def whole(shape: Sequence[int]) -> tuple[slice, ...]:
     return tuple(slice(0, n) for n in shape)

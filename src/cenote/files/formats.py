@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from . import numpy_files, pictures, tiff
 from .atomic import replacing
-from .base import FileError, Layout, Source, Target
+from .base import FileError, Layout, Source, Target, in_one_line
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -20,16 +21,17 @@ ENDINGS: dict[str, ModuleType] = {
     ".tif": tiff, ".tiff": tiff,
 }  # fmt: skip
 READABLE = ".npy, .npz, .png, .jpg, .tif, .zarr or .nc"
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # a disk, a quota, the largest file
 WRITABLE = ".npy, .npz, .png, .tif, .zarr or .nc"
 
 
 def split_zarr(text: str) -> tuple[Path, str] | None:
     """``file.zarr/inner/path`` → the store and the path inside; None for another kind of file."""
-    if ".." in Path(text).parts and ".zarr" in text:
-        raise FileError(f"{text}: .. is not possible in the path of a zarr array")
     parts = Path(text).parts
     for i, part in enumerate(parts):
         if part.endswith(".zarr"):
+            if ".." in parts[i:]:
+                raise FileError(f"{text}: .. is not possible in the path of a zarr array")
             return Path(*parts[: i + 1]), "/".join(parts[i + 1 :])
     return None
 
@@ -47,6 +49,8 @@ def open_source(text: str) -> Source:
         return zarr_files.open_source(*store)
     path, name = split_npz(text)
     module = ENDINGS.get(path.suffix.lower())
+    if is_netcdf(text):
+        raise FileError(f"{text}: a netCDF file can be pooled, but not this: convert it to zarr first")
     if module is None:
         raise FileError(f"{text}: the ending {path.suffix or '(none)'!r} is not known, {READABLE} is needed")
     if not path.exists():
@@ -60,7 +64,7 @@ def open_source(text: str) -> Source:
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}") from None
     except Exception as error:  # whatever a library finds wrong with a file
-        raise FileError(f"{path} cannot be read: {' '.join(str(error).split()) or type(error).__name__}") from None
+        raise FileError(f"{path} cannot be read: {in_one_line(error)}") from None
     return source
 
 
@@ -75,6 +79,17 @@ def split_npz(text: str) -> tuple[Path, str | None]:
 @contextmanager
 def create_target(text: str, layout: Layout, overwrite: bool) -> Iterator[Target]:
     """Something to write blocks to. The file is there, whole, after the end of the block, and not before."""
+    try:
+        with new_target(text, layout, overwrite) as target:
+            yield target
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise FileError(f"{text} cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def new_target(text: str, layout: Layout, overwrite: bool) -> Iterator[Target]:
     store = split_zarr(text)
     if store is not None:
         from . import zarr_files

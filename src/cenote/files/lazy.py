@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arguments.arrays import as_array
+from ..arguments.arrays import as_array, check_dtype
 from ..backends.dispatch import register
 from ..dtypes import DType
 from ..ops.base import Op, Spec
@@ -39,7 +39,10 @@ class FileBackend:
         return kind is FileArray
 
     def operand(self, x: Any, name: str) -> Any:
-        return x if isinstance(x, FileArray) else as_array(x, name)
+        if not isinstance(x, FileArray):
+            return as_array(x, name)
+        check_dtype(x.dtype, name)
+        return x
 
     def spec(self, x: Any) -> Spec:
         return Spec(x.shape, x.dtype)

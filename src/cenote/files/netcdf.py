@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import math
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from .. import runtime
 from ..dtypes import DType
 from .atomic import replacing
-from .base import FileError, needs
+from .base import FileError, in_one_line, needs
+from .cluster import connect
 from .formats import is_netcdf
+from .transform import check_chunks
+
+COMPRESSION = ("zlib", "complevel", "shuffle", "fletcher32")
+CHUNK = "32MiB"  # what is read at a time: whole chunks of the file
 
 
 @contextmanager
@@ -23,10 +27,13 @@ def opened(text: str, chunks: Any = None) -> Iterator[Any]:
     needs("h5netcdf", "h5netcdf", "files")
     if not Path(text).is_file():
         raise FileError(f"{text}: there is no such file")
+    dask = needs("dask", "dask", "dask") if chunks is not None else None
+    small = nullcontext() if dask is None else dask.config.set({"array.chunk-size": CHUNK})
     try:
-        dataset = xarray.open_dataset(text, engine="h5netcdf", chunks=chunks)
+        with small:
+            dataset = xarray.open_dataset(text, engine="h5netcdf", chunks=chunks)
     except Exception as error:
-        raise FileError(f"{text} cannot be read: {' '.join(str(error).split())}") from None
+        raise FileError(f"{text} cannot be read: {in_one_line(error)}") from None
     with dataset:
         yield dataset
 
@@ -43,14 +50,33 @@ def chosen(dataset: Any, text: str, variable: str | None) -> Any:
     return dataset[name]
 
 
-def describe(text: str, variable: str | None) -> list[str]:
+class Variable:
+    """Shape, dtype and chunks of a variable, for what a call would give and cost. It is not read."""
+
+    picture: tuple[int, int] | None = None
+    format = "netCDF"
+
+    def __init__(self, name: str, array: Any) -> None:
+        self.name = name
+        self.shape: tuple[int, ...] = tuple(map(int, array.shape))
+        self.dtype: DType = array.dtype
+        self.dims: tuple[str, ...] = tuple(map(str, array.dims))
+        self.chunks: tuple[int, ...] | None = array.encoding.get("chunksizes")
+        self.attributes: dict[str, Any] = {}
+
+    def read(self, part: tuple[slice, ...]) -> Any:
+        raise FileError(f"{self.name} is read by xarray")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def variables(text: str, variable: str | None) -> list[Variable]:
+    """The variables of a file, or the one of this name."""
     with opened(text) as dataset:
-        lines = [f"{text}: netCDF"]
-        for name, array in dataset.data_vars.items():
-            if variable is None or name == variable:
-                sizes = ", ".join(f"{dim} {n}" for dim, n in array.sizes.items())
-                lines.append(f"{name}  {array.dtype}, {math.prod(array.shape) * array.dtype.itemsize} bytes: {sizes}")
-        return lines
+        if variable is not None:
+            return [Variable(variable, chosen(dataset, text, variable))]
+        return [Variable(str(name), array) for name, array in dataset.data_vars.items()]
 
 
 def pool(
@@ -64,40 +90,74 @@ def pool(
     threads: int,
     scheduler: str | None,
     quiet: bool,
+    chunks: tuple[int, ...] | None = None,
 ) -> tuple[tuple[int, ...], DType]:
-    """Pool one variable; the result has the others' coordinates, names and attributes."""
+    """Pool one variable; coordinates, names, attributes, chunks and compression are kept."""
     if not is_netcdf(source) or not is_netcdf(target):
         raise FileError("a netCDF file is pooled into a netCDF file: IN and OUT must both end with .nc")
-    if not isinstance(options["window"], dict):
-        raise FileError("a netCDF file is pooled by dimension name: give --window lat=2,lon=2")
     if "axes" in options:
         raise FileError("--axes is for files without names: --window says the dimensions")
     dask = needs("dask", "dask", "dask")
     options = dict(options)
     window = options.pop("window")
-    with replacing(Path(target), overwrite) as beside, opened(source, {}) as dataset:
+    with replacing(Path(target), overwrite) as beside, opened(source, "auto") as dataset:
         array = chosen(dataset, source, variable)
         result = function(array, window, **options)
+        out = result.to_dataset(name=array.name).assign_attrs(dataset.attrs)
         with computing(dask, threads, scheduler, quiet):
-            result.to_dataset(name=array.name).to_netcdf(beside, engine="h5netcdf")
+            write(out, beside, target, {array.name: encoding_of(array, result.shape, chunks)})
         return tuple(result.shape), result.dtype
+
+
+def encoding_of(array: Any, shape: tuple[int, ...], chunks: tuple[int, ...] | None) -> dict[str, Any]:
+    """How the result is stored: as the input, in chunks that are no larger than it is."""
+    checked = check_chunks(chunks, shape)
+    before = array.encoding.get("chunksizes")
+    sizes = checked if checked is not None else before if before and len(before) == len(shape) else None
+    kept = {name: array.encoding[name] for name in COMPRESSION if array.encoding.get(name)}
+    if sizes is not None and 0 not in shape:
+        kept["chunksizes"] = tuple(min(c, n) for c, n in zip(sizes, shape, strict=True))
+    return kept
+
+
+def write(dataset: Any, beside: Path, shown: str, encoding: dict[str, Any]) -> None:
+    try:
+        dataset.to_netcdf(beside, engine="h5netcdf", encoding=encoding)
+    except (FileError, OSError, MemoryError):
+        raise
+    except (RuntimeError, ValueError) as error:  # what HDF5 makes of a full disk
+        raise FileError(f"{shown} cannot be written: {in_one_line(error)}") from None
 
 
 @contextmanager
 def computing(dask: Any, threads: int, scheduler: str | None, quiet: bool) -> Iterator[None]:
     """Where dask computes, and a progress bar on a terminal."""
     if scheduler is not None:
-        with needs("distributed", "dask.distributed", "dask").Client(scheduler, timeout="10s"):
+        distributed = needs("distributed", "dask.distributed", "dask")
+        with connect(distributed, scheduler) as client, client.as_current(), dask.config.set(scheduler=client):
             yield
         return
-    bar = nullcontext() if quiet or not sys.stderr.isatty() else _bar()
-    with (
-        runtime.num_threads(1 if threads > 1 else threads),
-        dask.config.set(scheduler="threads", num_workers=threads),
-        bar,
-    ):
+    with dask.config.set(scheduler="threads", num_workers=threads), bar(quiet):
         yield
 
 
-def _bar() -> Any:
-    return needs("dask.diagnostics", "dask", "dask").ProgressBar(out=sys.stderr)
+def bar(quiet: bool) -> Any:
+    """The tasks that are done, with rate and time left; nothing in a pipe."""
+    if quiet or not sys.stderr.isatty():
+        return nullcontext()
+    callbacks = needs("dask.callbacks", "dask", "dask")
+    tqdm = needs("tqdm", "tqdm", "cli").tqdm
+
+    class Bar(callbacks.Callback):  # type: ignore[misc,name-defined]
+        def _start_state(self, graph: Any, state: Any) -> None:
+            total = sum(len(state[k]) for k in ("ready", "waiting", "running"))
+            columns, lines = shutil.get_terminal_size()  # for a terminal that does not tell tqdm draws nothing
+            self.bar = tqdm(total=total, desc="pool", unit="task", leave=False, ncols=columns, nrows=lines)
+
+        def _posttask(self, *_: Any) -> None:
+            self.bar.update()
+
+        def _finish(self, *_: Any) -> None:
+            self.bar.close()
+
+    return Bar()

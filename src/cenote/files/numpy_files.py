@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,6 +39,10 @@ class ArraySource:
 def open_source(path: Path, name: str | None) -> ArraySource:
     if path.suffix.lower() == ".npz":
         return open_npz(path, name)
+    with path.open("rb") as file:
+        start = file.read(1)
+    if start not in (b"\x93", b"\x80", b"P", b""):  # of NumPy, pickle, zip; else np.load says pickle
+        raise FileError(f"{path} cannot be read: it is not a .npy file")
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except ValueError as error:
@@ -96,4 +101,12 @@ def create_target(path: Path, name: str | None, layout: Layout) -> ArrayTarget:
     if 0 in layout.shape or not layout.shape:  # nothing to map
         return ArrayTarget(np.empty(layout.shape, layout.dtype), lambda a: np.save(path, a, allow_pickle=False))
     mapped = np.lib.format.open_memmap(path, "w+", layout.dtype, layout.shape)
+    reserve(path)
     return ArrayTarget(mapped, lambda a: a.flush())
+
+
+def reserve(path: Path) -> None:
+    """Allocate what a new file is long: on a full disk this is an error, a write through a memory map a crash."""
+    with path.open("r+b") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)

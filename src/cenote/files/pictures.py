@@ -15,9 +15,11 @@ DEEP = {2, 6}  # PNG's colour types RGB and RGBA: with 16 bits Pillow would sile
 
 def open_source(path: Path, name: str | None) -> ArraySource:
     pillow = needs("PIL.Image", "Pillow", "files")
-    head = path.read_bytes()[:26]
+    with path.open("rb") as file:
+        head = file.read(26)
     if head[:8] == b"\x89PNG\r\n\x1a\n" and len(head) == 26 and head[24] == 16 and head[25] in DEEP:
         raise FileError(f"{path} has 16 bits per colour, which Pillow reads as 8: save it as TIFF, which keeps them")
+    pillow.MAX_IMAGE_PIXELS = None  # a microscope's pictures are larger than what a web server should open
     with pillow.open(path) as image:
         kind = image.format
         turned = needs("PIL.ImageOps", "Pillow", "files").exif_transpose(image)  # a camera's "this side up"
@@ -51,8 +53,8 @@ def check(path: Path, layout: Layout) -> None:
     fits = dtype == np.uint8 or (gray and dtype in (np.dtype(bool), np.dtype(np.uint16)))
     if not fits:
         raise FileError(
-            f"a PNG holds uint8, or uint16 or bool without colours, the result is {dtype}: add --dtype uint8, or write "
-            "a .npy or .tif file"
+            f"a PNG holds uint8, or uint16 or bool without colours, the result is {dtype}: write a .npy or .tif file, "
+            "or, with avg, sum, lp, smooth_max or median, add --dtype uint8"
         )
     if 0 in shape:
         raise FileError(f"a PNG has at least one pixel, the result has shape {shape}")

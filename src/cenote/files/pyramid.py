@@ -25,11 +25,12 @@ from ..ops.base import Spec
 from ..ops.elementwise import Cast
 from .atomic import check_place, move, remove
 from .base import FileError, Layout, Source, needs
-from .formats import open_source, split_zarr
+from .formats import FULL, open_source, split_zarr
+from .interrupts import deferred
 from .lazy import FileArray, Pending
 from .ngff import axes_of, default_levels, image_attributes
 from .streaming import Ranges, plan_blocks, stream
-from .zarr_files import ZarrSource, ZarrTarget, create_array
+from .zarr_files import ZarrSource, ZarrTarget, create_array, node_at
 
 Progress = Callable[..., AbstractContextManager[Callable[[Ranges], None]]]
 
@@ -61,7 +62,14 @@ class Plan:
 
 
 def build(
-    options: Options, out: str, progress: Progress, *, threads: int, resume: bool, overwrite: bool
+    options: Options,
+    out: str,
+    progress: Progress,
+    *,
+    threads: int,
+    resume: bool,
+    overwrite: bool,
+    scheduler: str | None = None,
 ) -> tuple[tuple[int, ...], ...]:
     """Write the pyramid; returns the shapes of its levels."""
     place = split_zarr(out)
@@ -72,28 +80,52 @@ def build(
     if clean_up(partial, path) and resume:
         return shapes_of(path)
     check_place(path, overwrite)
+    check_replaced(path)
     source = turned(open_source(options.input), options)
     try:
         plan = plan_pyramid(options, source)
         journal = begin(partial, options, plan, source, resume, overwrite)
         try:
-            write_levels(options, plan, source, partial / "image.zarr", journal, progress, threads)
-        except BaseException:
+            write_levels(options, plan, source, partial / "image.zarr", journal, progress, threads, scheduler)
+            with deferred():
+                finish(partial, path, options, plan, journal, overwrite)
+        except BaseException as error:
             journal.close()
             if not resume:
                 remove(partial)
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise FileError(f"{out} cannot be written: {error.strerror}") from None
             raise
-        journal.close()
     finally:
         source.close()
-    write_metadata(partial / "image.zarr", options, plan, path.stem)
+    return plan.shapes
+
+
+def finish(partial: Path, path: Path, options: Options, plan: Plan, journal: Journal, overwrite: bool) -> None:
+    """All levels are written: make an image of them and move it to its place."""
+    image, replaced = partial / "image.zarr", partial / "replaced.zarr"
+    write_metadata(image, options, plan, path.stem)
     journal.record("complete")
     journal.close()
     if path.is_dir():  # what is replaced goes with the folder of the run, also if a kill comes in between
-        path.rename(partial / "replaced.zarr")
-    move(partial / "image.zarr", path, overwrite)
+        path.rename(replaced)
+    try:
+        move(image, path, overwrite)
+    except BaseException:
+        if replaced.exists() and not path.exists():
+            replaced.rename(path)
+        raise
     clean_up(partial, path)
-    return plan.shapes
+
+
+def check_replaced(path: Path) -> None:
+    """A pyramid replaces an image or an array. Another group, with all that is in it, is the user's to remove."""
+    zarr = needs("zarr", "zarr", "files")
+    node = node_at(zarr, path)
+    if isinstance(node, zarr.Group):
+        attributes, names = node.attrs.asdict(), sorted(node.keys())
+        if names and "multiscales" not in attributes.keys() | attributes.get("ome", {}).keys():
+            raise FileError(f"{path} is a group that is no image, and holds {', '.join(names[:4])}: remove it yourself")
 
 
 def clean_up(partial: Path, path: Path) -> bool:
@@ -161,6 +193,9 @@ def plan_pyramid(options: Options, source: TransposedSource) -> Plan:
     window = window_of(options.window, axes, ordered)
     if not (is_exact(source.dtype) or is_float(source.dtype)):
         raise FileError(f"{options.input} has dtype {source.dtype}: a pyramid needs bool, integers or floats")
+    if options.chunks is not None and (len(options.chunks) != len(axes) or min(options.chunks) < 1):
+        given = ",".join(map(str, options.chunks))
+        raise FileError(f"--chunks {given}: one size of at least 1 for each of the axes {axes} is needed")
     sizes = options.pixel_size or (1.0,) * len(axes)
     if len(sizes) != len(axes) or not all(0 < s < float("inf") for s in sizes):
         raise FileError(f"--pixel-size needs one positive number for each of the axes {names}")
@@ -245,6 +280,7 @@ def write_levels(
     journal: Journal,
     progress: Progress,
     threads: int,
+    scheduler: str | None,
 ) -> None:
     image.mkdir(exist_ok=True)
     before: Any = source
@@ -253,15 +289,23 @@ def write_levels(
         array = level_array(options, plan, source, image, level, journal)
         target = ZarrTarget(array)
         blocks = plan_blocks(pending, target.unit)
-        left = [b for b in blocks if line_of(level, b) not in journal.lines]
+        left = len(blocks) - sum(line.startswith(f"{level} ") for line in journal.lines)
         moved = 2 * pending.dtype.itemsize * float(np.prod(plan.shapes[level], dtype=float)) / max(1, len(blocks))
-        with progress(len(left), moved, what=f"level {level}") as done:
+        with progress(left, moved, what=f"level {level}") as done:
 
             def finished(ranges: Ranges, level: int = level, done: Any = done) -> None:
                 journal.record(line_of(level, ranges))
                 done(ranges)
 
-            stream(pending, target, threads, left, finished)
+            def is_done(ranges: Ranges, level: int = level) -> bool:
+                return line_of(level, ranges) in journal.lines
+
+            if scheduler is None:
+                stream(pending, target, threads, blocks, finished, is_done)
+            elif left:
+                from .cluster import stream_on_cluster
+
+                stream_on_cluster(scheduler, pending, target, blocks, finished, is_done)
         before = ZarrSource(array, f"{image}|{level}")
 
 
@@ -303,7 +347,8 @@ def level_array(
     if chunks is None and like is None and source.chunks is not None:
         chunks = source.chunks
     layout = Layout(plan.shapes[level], dtype, tuple(plan.axes), chunks, {}, like)
-    array = create_array(str(place), layout, 2 if options.format == "0.4" else 3, "/")
+    with deferred():
+        array = create_array(str(place), layout, 2 if options.format == "0.4" else 3, "/")
     journal.record(f"created {level}")
     return array
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..arguments.arrays import Array
 from ..dtypes import is_bool, is_complex
 from .base import FileError, Layout, needs
-from .numpy_files import ArraySource, ArrayTarget
+from .numpy_files import ArraySource, ArrayTarget, reserve
 
 
 def open_source(path: Path, name: str | None) -> ArraySource:
@@ -51,4 +51,5 @@ def create_target(path: Path, name: str | None, layout: Layout) -> ArrayTarget:
         metadata={"axes": axes} if axes else None,
         bigtiff=layout.dtype.itemsize * int(np.prod(layout.shape, dtype=object)) > 2**31,
     )  # fmt: skip
+    reserve(path)
     return ArrayTarget(array, lambda a: a.flush())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +12,9 @@ from typing import Any
 
 from ..arguments.arrays import Array
 from ..dtypes import DType
-from .atomic import check_place, replacing
-from .base import FileError, Layout, needs
+from .atomic import remove, replacing
+from .base import FileError, Layout, in_one_line, needs
+from .interrupts import deferred
 
 UNTOUCHED = "_ARRAY_DIMENSIONS"  # how xarray names the axes in format 2: an attribute like any other
 DEFAULT_CHUNK = 1 << 20  # bytes
@@ -34,7 +37,14 @@ class ZarrSource:
         self.dims: tuple[str, ...] | None = tuple(names) if names and all(names) else None
 
     def read(self, part: tuple[slice, ...]) -> Array:
-        out: Array = self.array[part]
+        try:
+            out: Array = self.array[part]
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:  # whatever a codec finds wrong with a chunk
+            place = ", ".join(f"{s.start}:{s.stop}" for s in part)
+            shown = self.where.replace("|", "/").rstrip("/")
+            raise FileError(f"{shown}: elements [{place}] cannot be read: {in_one_line(error)}") from None
         return out
 
     def close(self) -> None:
@@ -42,7 +52,7 @@ class ZarrSource:
 
     def __reduce__(self) -> tuple[Any, ...]:  # for a scheduler: opened again where it is read
         store, _, inner = self.where.partition("|")
-        return open_source, (Path(store), inner)
+        return open_source, (Path(store).absolute(), inner)
 
 
 def open_source(store: Path, inner: str) -> ZarrSource:
@@ -55,7 +65,7 @@ def open_source(store: Path, inner: str) -> ZarrSource:
     except FileNotFoundError:
         raise FileError(f"{shown}: there is no zarr array") from None
     except Exception as error:
-        raise FileError(f"{shown} cannot be read: {' '.join(str(error).split())}") from None
+        raise FileError(f"{shown} cannot be read: {in_one_line(error)}") from None
     if isinstance(node, zarr.Group):
         arrays = ", ".join(f"{shown}/{name}" for name, _ in node.arrays()) or "none"
         raise FileError(f"{shown} is a group: choose one of its arrays ({arrays})")
@@ -114,13 +124,13 @@ def create_array(place: str, layout: Layout, zarr_format: int | None = None, sep
         options |= {"compressors": like.compressors, "filters": like.filters}
     if number == 3:
         options["shards"] = shards_of(like, chunks, layout.shape) if layout.chunks is None else None
-        options["dimension_names"] = layout.dims
+        options["dimension_names"] = layout.dims or names_of(like, len(layout.shape))
     if separator is None and same:
         separator = separator_of(like)
     if separator is not None:
         options["chunk_key_encoding"] = {"name": "v2" if number == 2 else "default", "separator": separator}
     return zarr.create_array(
-        place, shape=layout.shape, chunks=chunks, dtype=layout.dtype, zarr_format=number, fill_value=0,
+        os.path.abspath(place), shape=layout.shape, chunks=chunks, dtype=layout.dtype, zarr_format=number, fill_value=0,
         attributes=dict(layout.attributes), **options,
     )  # fmt: skip
 
@@ -128,6 +138,12 @@ def create_array(place: str, layout: Layout, zarr_format: int | None = None, sep
 def compresses_alike(like: Any, dtype: DType) -> bool:
     """Whether the codecs of the input mean the same for the result: a filter may be made for one dtype alone."""
     return like.dtype == dtype or not like.filters
+
+
+def names_of(like: Any, rank: int) -> Any:
+    """Names that only some axes have: :class:`Layout` knows names of all of them or none."""
+    names = getattr(getattr(like, "metadata", None), "dimension_names", None)
+    return names if names and len(names) == rank else None
 
 
 def separator_of(array: Any) -> str | None:
@@ -140,25 +156,56 @@ def separator_of(array: Any) -> str | None:
 def create_target(store: Path, inner: str, layout: Layout, overwrite: bool) -> Iterator[ZarrTarget]:
     """A new store, or a new array in a group that is there."""
     zarr = needs("zarr", "zarr", "files")
+    check_replaced(zarr, store / inner)
     if not inner or not store.exists():
         with replacing(store, overwrite) as beside:
             place = beside
             if inner:
-                create_groups(zarr, beside, Path(inner).parent, 3 if layout.like is None else format_of(layout))
+                with deferred():
+                    create_groups(zarr, beside, Path(inner).parent, 3 if layout.like is None else format_of(layout))
                 place = beside / inner
-            yield ZarrTarget(create_array(str(place), layout))
+            with deferred():
+                array = create_array(str(place), layout)
+            yield ZarrTarget(array)
         return
-    root = zarr.open(str(store), mode="r")
-    if not isinstance(root, zarr.Group):
-        raise FileError(f"{store} is an array, not a group: {inner} cannot be written into it")
+    try:
+        root = zarr.open(str(store), mode="r")
+    except Exception as error:
+        raise FileError(f"{store} is no zarr store that can be written to: {in_one_line(error)}") from None
     number = root.metadata.zarr_format
-    path = store / inner
-    create_groups(zarr, store, Path(inner).parent, number)
-    check_place(path, overwrite)
-    with replacing(path, overwrite) as beside:
-        yield ZarrTarget(create_array(str(beside), layout, number))
+    with deferred():
+        made = create_groups(zarr, store, Path(inner).parent, number)
+    try:
+        with replacing(store / inner, overwrite) as beside:
+            with deferred():
+                array = create_array(str(beside), layout, number)
+            yield ZarrTarget(array)
+    except BaseException:
+        if made is not None:
+            remove(made)
+        raise
     if (store / ".zmetadata").exists() or root.metadata.consolidated_metadata is not None:
-        zarr.consolidate_metadata(str(store))
+        with deferred(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that format 3 has no standard for it: the group had it before
+            zarr.consolidate_metadata(str(store))
+
+
+def node_at(zarr: Any, path: Path) -> Any:
+    """The array or group in a folder, None if there is neither."""
+    if not any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray")):
+        return None
+    try:
+        return zarr.open(str(path), mode="r")
+    except Exception as error:
+        raise FileError(f"{path} cannot be read: {in_one_line(error)}") from None
+
+
+def check_replaced(zarr: Any, path: Path) -> None:
+    """An array replaces an array. A group, with all that is in it, is the user's to remove."""
+    node = node_at(zarr, path)
+    if isinstance(node, zarr.Group):
+        names = ", ".join(sorted(node.keys())[:4]) or "nothing"
+        raise FileError(f"{path} is a group, which holds {names}: give the name of a new array, such as {path}/pooled")
 
 
 def format_of(layout: Layout) -> int:
@@ -167,10 +214,14 @@ def format_of(layout: Layout) -> int:
     return int(getattr(metadata, "zarr_format", 3))
 
 
-def create_groups(zarr: Any, store: Path, inner: Path, number: int) -> None:
-    """The groups on the way to an array."""
+def create_groups(zarr: Any, store: Path, inner: Path, number: int) -> Path | None:
+    """The groups on the way to an array. Returns the outermost one that was not there."""
+    made: Path | None = None
     for part in (store, *(store / p for p in reversed(inner.parents) if str(p) != "."), store / inner):
-        if not (part / "zarr.json").exists() and not (part / ".zgroup").exists():
+        node = node_at(zarr, part)
+        if node is None:
+            made = made or part
             zarr.create_group(str(part), zarr_format=number)
-        elif (part / ".zarray").exists():
-            raise FileError(f"{part} is an array, not a group")
+        elif not isinstance(node, zarr.Group):
+            raise FileError(f"{part} is an array, not a group: nothing can be written into it")
+    return made
