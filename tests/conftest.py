@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import browser
 
 # Cases that do not fit are thrown away, many of them, and a slow machine is not a slow test.
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.filter_too_much, HealthCheck.too_slow]}
@@ -18,9 +23,14 @@ collect_ignore = ["typing"]  # for type checkers, see test_types.py
 # What takes longest: every path of every kernel, other libraries as oracles, processes of their own. `make check` has
 # none of it.
 SLOW = [
+    "test_bad_luck",
     "test_benchmarks",
+    "test_browser",
+    "test_browser_export",
+    "test_browser_state",
     "test_buffer_cache",
     "test_column_strips",
+    "test_compile",
     "test_conv_benchmarks",
     "test_conv_core",
     "test_conv_dialects",
@@ -30,27 +40,40 @@ SLOW = [
     "test_conv_precision",
     "test_conv_small_planes",
     "test_conv_winograd",
+    "test_dask_cluster",
     "test_demo",
     "test_dialect_flax",
     "test_dialect_mygrad",
     "test_dialect_torch",
     "test_direct",
+    "test_equivalents",
     "test_examples",
+    "test_flax_on_jax",
+    "test_jax_devices",
     "test_kernel_choice",
     "test_line_buffer_argmax",
     "test_line_buffer_max",
     "test_line_buffer_norm",
     "test_line_buffer_sum",
+    "test_out_of_core",
+    "test_order_paths",
+    "test_network_benchmark",
+    "test_networks",
     "test_paths",
     "test_paths_derivatives",
     "test_result_dtypes",
     "test_robustness",
     "test_row_ends",
     "test_runtime",
+    "test_scale_page",
     "test_streaming_stores",
+    "test_torch_compile",
+    "test_torch_samples",
+    "test_torch_page",
     "test_types",
     "test_unaligned",
     "test_weighted",
+    "test_xarray_coarsen",
 ]
 
 
@@ -58,3 +81,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem in SLOW:
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    return browser.left_out(collection_path) or None
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    browser.report(terminalreporter)
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Chromium: one for all tests."""
+    found = browser.start(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.quit()

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from typing import Protocol
 
-from . import config, conv, demo, info, pool, pyramid
+from . import config, conv, demo, explain, info, playground, pool, pyramid
 from .errors import CommandError
+from .signals import stoppable
 
-# What a shell reports for a process that SIGINT or SIGPIPE has ended: 128 + the signal's number.
-INTERRUPTED = 130
-BROKEN_PIPE = 141
+SIGNALLED = 128  # what a shell reports for a process that a signal has ended: this and the signal's number
+BROKEN_PIPE = SIGNALLED + 13  # SIGPIPE, which not every system has
 
 
 class Command(Protocol):
@@ -29,6 +30,7 @@ class Command(Protocol):
 
 COMMANDS: dict[str, Command] = {
     "pool": pool, "conv": conv, "pyramid": pyramid, "info": info, "config": config, "demo": demo,
+    "explain": explain, "playground": playground,
 }  # fmt: skip
 
 
@@ -64,20 +66,23 @@ def run(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line ``argv``, by default that of the process, and return its exit code.
 
-    0: done; 1: an error, in one line; 2: wrong usage (argparse exits by itself); 130: interrupted.
+    0: done; 1: an error, in one line; 2: wrong usage (argparse exits by itself); 130: interrupted. After SIGTERM and
+    SIGHUP, 143 and 129.
     """
     parser = build_parser()
     arguments = parser.parse_args(argv)
     name = " ".join(filter(None, ("cenote", arguments.command)))
     try:
-        code = run(parser, arguments)
-        sys.stdout.flush()
+        with stoppable(until_exit=argv is None):
+            code = run(parser, arguments)
+            sys.stdout.flush()
     except CommandError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print(f"{name}: interrupted", file=sys.stderr)
-        return INTERRUPTED
+    except KeyboardInterrupt as stopped:
+        number = getattr(stopped, "number", signal.SIGINT)
+        print(f"{name}: {'interrupted' if number == signal.SIGINT else 'terminated'}", file=sys.stderr)
+        return SIGNALLED + number
     except BrokenPipeError:
         # The reader is gone, as in ``cenote demo | head``. The interpreter flushes once more at exit, which would
         # report the same error: give it somewhere to write.

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..api import adaptive, convolution, fold, norms, order, pooling, sums
 from ..arguments.arrays import Array, as_array
-from ..arguments.errors import BadType, BadValue, Cause, describe_type, format_value, pluralize
-from ..arguments.values import as_int, as_sequence, per_axis
+from ..arguments.errors import TO_SEE_IT, Argument, BadType, BadValue, Cause, describe_type, format_value, pluralize
+from ..arguments.values import addressable, as_int, per_axis
 from ..autodiff.tensor import Tensor, data_of
 from ..dtypes import is_bool, is_integer
 from ..geometry.axes import Axis, Geometry
@@ -50,10 +50,8 @@ CONV = ("stride", "padding", "dilation", "groups", "layout")
 TRANSPOSE = ("stride", "padding", "dilation", "groups", "output_padding", "output_shape", "layout")
 # What does not change which elements a window sees, and is not part of a picture.
 NOT_EXPLAINED = ("out", "return_indices")
-# A picture with more is not readable, and every window is listed.
-MOST_ELEMENTS = 4096
-MOST_WINDOWS = 1024
-MOST_SEEN = 65536
+MOST_EXAMPLES = 2**20  # elements of example data
+MOST_SEEN = 2**18  # elements of all windows that are listed
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ class Call:
     def compute(self, x: Any, **changes: Any) -> Any:
         """The call on other data of the same shape, or with other arguments."""
         first = () if self.w is None else (self.w,)
-        return self.function(x, *first, **{**self.arguments, **changes})
+        return self.function(x, *first, **{**self.given, **changes})
 
     @property
     def text(self) -> str:
@@ -110,25 +108,18 @@ def example(shape: tuple[int, ...], low: int, high: int, integers: bool = False)
     return numbers if integers else numbers.astype(np.float64)
 
 
-def data(name: str, value: object, low: int, high: int, integers: bool = False) -> Array:
-    """The array that was given, or example data of the shape that was given."""
-    entries = as_sequence(value) if isinstance(value, (tuple, list)) else None
-    if entries is not None and all(isinstance(n, (int, np.integer)) for n in entries):
-        shape = tuple(as_int(name, value, n, 0) for n in entries)
-        check_size(name, shape)
-        return example(shape, low, high, integers)
-    array = as_array(data_of(value) if isinstance(value, Tensor) else value, name)
-    check_size(name, array.shape)
-    return array
+def data(name: str, value: object, low: int, high: int, integers: bool = False) -> tuple[Array, bool]:
+    """The array that was given, or example data of the shape that was given; and whether that is too large for data.
 
-
-def check_size(name: str, shape: tuple[int, ...]) -> None:
-    number = math.prod(shape)
-    if number > MOST_ELEMENTS:
-        raise BadValue(
-            f"{name} of shape {format_value(shape)} has {number} elements, at most {MOST_ELEMENTS} are explained: "
-            "give a smaller shape, or a part of the array"
-        )
+    Then it is zeros that take no memory: enough to find that a window does not fit.
+    """
+    if isinstance(value, tuple) and all(isinstance(n, (int, np.integer)) for n in value):  # a list is data
+        shape = tuple(as_int(name, value, n, 0) for n in value)
+        addressable((Argument(name),), shape)
+        if math.prod(shape) > MOST_EXAMPLES:
+            return np.broadcast_to(np.zeros((), int if integers else float), shape), True
+        return example(shape, low, high, integers), False
+    return as_array(data_of(value) if isinstance(value, Tensor) else value, name), False
 
 
 def build_call(op: object, x_or_shape: object, window_or_w: object, options: Mapping[str, Any]) -> Call:
@@ -137,14 +128,15 @@ def build_call(op: object, x_or_shape: object, window_or_w: object, options: Map
         if word in options:
             raise BadType(f"{word} does not change what a window sees: leave it out")
     is_conv = name.startswith("conv")
-    x = data("x_or_shape", x_or_shape, 0, 10, name == "mode_pool")
+    x, is_too_large = data("x_or_shape", x_or_shape, 0, 10, name == "mode_pool")
     w = None
     given = dict(options)
     parameters = inspect.signature(FUNCTIONS[name]).parameters
     if is_conv:
         if window_or_w is None:
             raise BadType(f"window_or_w=None: {name} needs the filters, or their shape")
-        w = data("window_or_w", window_or_w, -1, 3)
+        w, w_is_too_large = data("window_or_w", window_or_w, -1, 3)
+        is_too_large |= w_is_too_large
     elif window_or_w is not None:
         second = list(parameters)[1]
         if second == "axes":
@@ -152,27 +144,38 @@ def build_call(op: object, x_or_shape: object, window_or_w: object, options: Map
         given = {second: window_or_w, **given}
     rest = list(parameters.items())[2 if is_conv else 1 :]
     defaults = {n: p.default for n, p in rest if p.default is not p.empty and n not in NOT_EXPLAINED}
-    call = Call(name, x, w, {**defaults, **given}, given, (), None, None, None)
+    written = {n: given[n] for n in (*parameters, *given) if n in given}  # in the order of the signature
+    call = Call(name, x, w, {**defaults, **given}, written, (), None, None, None)
+    if is_too_large and axes_that_do_not_fit(call) is None:
+        raise BadValue(
+            f"x_or_shape={format_value(x.shape)}: example data has at most {MOST_EXAMPLES} elements: give a smaller "
+            "shape, or an array"
+        )
     try:
         y = np.asarray(call.compute(x))
     except ValueError as error:
         axes = axes_that_do_not_fit(call)
         if axes is None:
             raise
-        return replace(call, axes=axes, problem=str(error))
+        return replace(call, axes=axes, problem=str(error).partition(TO_SEE_IT)[0])
     geometry = geometry_of(call)
-    if y.size > MOST_WINDOWS:
-        raise BadValue(
-            f"the result of {name} has {y.size} windows, shape {y.shape}, at most {MOST_WINDOWS} are explained: give a "
-            "smaller shape, or a part of the array"
-        )
-    seen = y.size * math.prod(axis.k for axis in geometry.axes)
-    if seen > MOST_SEEN:
-        raise BadValue(
-            f"{pluralize(y.size, 'window', 'windows')} of {seen // y.size} elements are too many, at most {MOST_SEEN} "
-            "elements are explained: give a smaller window, or a larger stride"
-        )
     return replace(call, axes=geometry.axes, geometry=geometry, y=y)
+
+
+def elements_of_window(call: Call) -> int:
+    """How many elements a window has, padding and channels included."""
+    channels = 1 if call.w is None else call.x.shape[channel_axis(call)] // call.arguments["groups"]
+    return math.prod(axis.k for axis in call.axes) * channels
+
+
+def check_seen(call: Call, windows: int) -> None:
+    """Refuse to list more elements than a person can look at, or a machine keep."""
+    of_one = elements_of_window(call)
+    if windows * of_one > MOST_SEEN:
+        raise BadValue(
+            f"{pluralize(windows, 'window', 'windows')} of {pluralize(of_one, 'element', 'elements')} are too many, at "
+            f"most {MOST_SEEN} elements are listed: give a smaller shape or window, or a part of the array"
+        )
 
 
 def geometry_of(call: Call) -> Geometry | ConvGeometry:
@@ -216,7 +219,12 @@ def axes_that_do_not_fit(call: Call) -> tuple[Axis, ...] | None:
             except BadValue:
                 fits = False
         axes.append(axis)
-    return None if fits or math.prod(n.k + n.low + n.high for n in axes) > MOST_ELEMENTS else tuple(axes)
+    return None if fits else tuple(axes)
+
+
+def channel_axis(call: Call) -> int:
+    """Of a convolution: the axis of the channels, in ``x`` and in the result."""
+    return call.x.ndim - 1 - (len(call.axes) if call.arguments["layout"] == "channels_first" else 0)
 
 
 def with_derivative(x: Array) -> Array:

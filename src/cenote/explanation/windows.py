@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,15 +13,16 @@ import numpy as np
 
 from ..api.adaptive import adaptive_max_pool
 from ..arguments.arrays import Array
-from ..autodiff.transforms import vjp
-from ..dtypes import has_nan, is_complex
+from ..dtypes import has_nan
 from ..geometry.axes import Axis, Geometry
 from ..geometry.conv import ConvGeometry
-from .calls import Call, with_derivative
+from .calls import Call, channel_axis
+from .gradients import Gradients
 
 Index = tuple[int, ...]
 Number = int | float | complex | bool
 WITHOUT_VALUE = ("max_pool", "min_pool", "median_pool", "mode_pool", "pool")  # whose padding is left out
+MOST_TAPS = 4096  # of a window that does not fit: more are not drawn
 SELECTS = ("max_pool", "min_pool", "median_pool", "mode_pool", "adaptive_max_pool", "global_max_pool")
 
 
@@ -39,12 +40,15 @@ class Element:
         Of a convolution: the element of ``w`` that it is multiplied with.
     gradient : number or None
         Derivative of the result with respect to it; None for padding, and where there is no derivative.
+    tap : tuple of int or None
+        Of a convolution: the place of that weight in ``w``.
     """
 
     index: Index
     value: Number | None
     weight: Number | None = None
     gradient: Number | None = None
+    tap: Index | None = None
 
 
 @dataclass(frozen=True)
@@ -107,29 +111,33 @@ def number(value: Any) -> Number:
 
 
 class Builder:
-    """Makes the windows of one call."""
+    """Makes the windows of one call; with ``most`` no more elements of each than that along an axis."""
 
-    def __init__(self, call: Call, geometry: Geometry | ConvGeometry, y: Array) -> None:
-        self.call, self.geometry, self.y = call, geometry, y
+    def __init__(self, call: Call, geometry: Geometry | ConvGeometry, y: Array, most: int | None = None) -> None:
+        self.call, self.geometry, self.y, self.most = call, geometry, y, most
         self.first = call.arguments.get("layout") == "channels_first"
         self.bias = None if call.arguments.get("bias") is None else np.asarray(call.arguments["bias"])
+        self.gradients = Gradients(call, geometry, y)
         self.omits = call.arguments.get("nan") == "omit" and has_nan(call.x.dtype)
 
-    def build(self) -> list[Window]:
-        return [self.window(i, index) for i, index in enumerate(np.ndindex(self.y.shape))]
+    def build(self, indices: Sequence[Index]) -> list[Window]:
+        """The windows of these outputs."""
+        found = {}
+        for group, flow in self.gradients.together(indices):
+            found.update({index: self.window(index, flow) for index in group})
+        return [found[index] for index in indices]
 
-    def window(self, i: int, index: Index) -> Window:
+    def window(self, index: Index, flow: Array | None) -> Window:
         real, padding, overhang = [], [], []
-        flow = None if self.gradients is None else self.gradients[i]
         for place, tap, outside in self.seen(index):
             weight = None if tap is None or self.call.w is None else number(self.call.w[tap])
             if outside == "overhang":
-                overhang.append(Element(place, None, weight))
+                overhang.append(Element(place, None, weight, None, tap))
             elif outside:
-                padding.append(Element(place, self.pad_value, weight))
+                padding.append(Element(place, pad_value(self.call), weight, None, tap))
             else:
                 to = None if flow is None else number(flow[place])
-                real.append(Element(place, number(self.call.x[place]), weight, to))
+                real.append(Element(place, number(self.call.x[place]), weight, to, tap))
         result = number(self.y[index])
         omitted = tuple(e.index for e in real if self.omits and e.value != e.value)
         chosen = self.chosen_of(index)
@@ -137,7 +145,7 @@ class Builder:
             index, tuple(real), tuple(padding), tuple(overhang), omitted, chosen,
             self.selected_of(real, result, chosen),
             self.divisor_of(index, len(omitted)),
-            None if self.bias is None else number(self.bias[index[self.channel_axis]]),
+            None if self.bias is None else number(self.bias[index[channel_axis(self.call)]]),
             result,
         )  # fmt: skip
 
@@ -149,7 +157,7 @@ class Builder:
             yield from self.seen_by_filter(index, self.geometry)
             return
         axes = self.geometry.axes
-        for places in itertools.product(*(places_of(axis, index[axis.position]) for axis in axes)):
+        for places in itertools.product(*(places_of(axis, index[axis.position], self.most) for axis in axes)):
             place = list(index)
             for axis, (at, _) in zip(axes, places, strict=True):
                 place[axis.position] = at
@@ -158,15 +166,16 @@ class Builder:
     def seen_by_filter(self, index: Index, geometry: ConvGeometry) -> Iterator[tuple[Index, Index | None, str]]:
         """Of a convolution. An output of a transposed one sees the elements whose filters reach it."""
         transposed = self.call.op == "conv_transpose"
-        axes, channel = geometry.axes, self.channel_axis
+        axes, channel = geometry.axes, channel_axis(self.call)
         where = reaching if transposed else places_of
         ins, outs = self.call.x.shape[channel], self.y.shape[channel]
         of_in, of_out = ins // geometry.groups, outs // geometry.groups
         group, inside = divmod(index[channel], of_out)
-        for places in itertools.product(*(where(axis, index[axis.position]) for axis in axes)):
+        channels = range(group * of_in, (group + 1) * of_in)[: self.most]
+        for places in itertools.product(*(where(axis, index[axis.position], self.most) for axis in axes)):
             taps = tuple(tap for _, tap in places)
             outside = "" if transposed else outside_of(axes, [at for at, _ in places])
-            for c in range(group * of_in, (group + 1) * of_in):
+            for c in channels:
                 place = list(index)
                 place[channel] = c
                 for axis, (at, _) in zip(axes, places, strict=True):
@@ -175,37 +184,7 @@ class Builder:
                 pair = (inside, c) if transposed else (c - group * of_in, index[channel])
                 yield tuple(place), (pair[1], pair[0], *taps) if self.first else (*taps, *pair), outside
 
-    @property
-    def channel_axis(self) -> int:
-        return self.y.ndim - 1 - (len(self.geometry.axes) if self.first else 0)
-
-    @cached_property
-    def pad_value(self) -> Number | None:
-        if self.call.op == "smooth_max_pool":
-            value = self.call.arguments["pad_value"]
-            return None if value is None else float(value)
-        return None if self.call.op in WITHOUT_VALUE else 0
-
     # ------------------------------------------------------------------------------------ what becomes of them
-
-    @cached_property
-    def gradients(self) -> Array | None:
-        """(outputs, *x.shape): the derivative of each output, or None where there is none."""
-        x = with_derivative(self.call.x)
-        if self.call.op == "mode_pool" or is_complex(x.dtype) or is_complex(self.y.dtype):
-            return None
-        floats = {} if "dtype" not in self.call.arguments or has_nan(self.y.dtype) else {"dtype": None}
-        try:
-            y, pull = vjp(lambda t: self.call.compute(t, **floats), x)
-            one = np.zeros(y.shape, y.dtype)
-            out = np.zeros((self.y.size, *x.shape))
-            for i in range(self.y.size):
-                one.flat[i] = 1
-                out[i] = pull(one)[0]
-                one.flat[i] = 0
-        except TypeError:  # pool with a function whose derivative is not known
-            return None
-        return out
 
     @cached_property
     def indices(self) -> Array | None:
@@ -252,17 +231,62 @@ class Builder:
         return np.broadcast_to(self.geometry.counts(include), self.y.shape)
 
 
-def places_of(axis: Axis, j: int) -> list[tuple[int, int]]:
+def misfit(call: Call) -> Window:
+    """The first window of a call that it does not fit: what is beyond the padded input is its overhang."""
+    parts: dict[str, list[Element]] = {"": [], "padding": [], "overhang": []}
+    most = max(1, min(32, int(MOST_TAPS ** (1 / len(call.axes)))))
+    taps = (near_the_end(axis, most) for axis in call.axes)
+    index = [0] * call.x.ndim
+    for places in itertools.product(*taps):
+        for axis, at in zip(call.axes, places, strict=True):
+            index[axis.position] = at
+        outside = outside_of(call.axes, list(places))
+        value = None if outside or not call.x.size else number(call.x[tuple(index)])
+        parts[outside].append(Element(tuple(index), value))
+    here, padding, overhang = (tuple(part) for part in parts.values())
+    return Window((0,) * call.x.ndim, here, padding, overhang, (), None, (), None, None, math.nan)
+
+
+def near_the_end(axis: Axis, most: int) -> range:
+    """The elements of the first window along one axis; of a long one those around the end of the padded input."""
+    places = range(-axis.low, -axis.low + axis.k * axis.d, axis.d)
+    beyond = -(-(axis.n + axis.high + axis.low) // axis.d)  # the first element of the window there
+    begin = min(max(0, beyond - most // 2), max(0, axis.k - most))
+    return places[begin : begin + most]
+
+
+def pad_value(call: Call) -> Number | None:
+    """What an element of the padding counts as; None if it is left out."""
+    if call.op == "smooth_max_pool":
+        value = call.arguments["pad_value"]
+        return None if value is None else float(value)
+    return None if call.op in WITHOUT_VALUE else 0
+
+
+def places_of(axis: Axis, j: int, most: int | None = None) -> list[tuple[int, int]]:
     """The elements that window ``j`` sees on one axis, and which of its elements each is."""
     length = axis.k if axis.lengths is None else axis.lengths[j]
-    first = int(axis.first[j])
-    return [(first + tap * axis.d, tap) for tap in range(length)]
+    first = j * axis.s - axis.low if axis.starts is None else axis.starts[j]
+    return [(first + tap * axis.d, tap) for tap in range(length)[:most]]
 
 
-def reaching(axis: Axis, at: int) -> list[tuple[int, int]]:
+def windows_that_see(axis: Axis, at: int) -> Iterator[int]:
+    """The windows that see element ``at`` of one axis, one by one."""
+    if axis.starts is not None and axis.lengths is not None:
+        for j, (start, length) in enumerate(zip(axis.starts, axis.lengths, strict=True)):
+            if at in range(start, start + length * axis.d, axis.d):
+                yield j
+        return
+    for tap in axis.valid_taps:
+        j, rest = divmod(at + axis.low - tap * axis.d, axis.s)
+        if not rest and 0 <= j < axis.o:
+            yield j
+
+
+def reaching(axis: Axis, at: int, most: int | None = None) -> list[tuple[int, int]]:
     """The windows that see element ``at`` of one axis, and as which of their elements."""
     seen = ((at + axis.low - tap * axis.d, tap) for tap in range(axis.k))
-    return sorted((j // axis.s, tap) for j, tap in seen if j % axis.s == 0 and 0 <= j // axis.s < axis.o)
+    return sorted((j // axis.s, tap) for j, tap in seen if j % axis.s == 0 and 0 <= j // axis.s < axis.o)[:most]
 
 
 def outside_of(axes: tuple[Axis, ...], places: list[int]) -> str:

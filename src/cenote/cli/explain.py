@@ -1,0 +1,118 @@
+"""``cenote explain``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from .errors import CommandError
+from .windows import add_window_arguments, ints, ints_or_int, one_line_errors, positive, sizes
+
+HELP = "draw what the windows of a call see, choose and give, and say why the result has its size"
+# Flags of single functions: the argument, and how its text is read.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "nan": {"choices": ("propagate", "omit"), "help": "what a NaN in a window does"},
+    "ties": {"choices": ("first", "split"), "help": "of max and min: which of several equal elements get the gradient"},
+    "divisor": {"type": float, "help": "of avg: what it divides by"},
+    "p": {"type": float, "help": "of lp (default: 2)"},
+    "beta": {"type": float, "help": "of smooth_max (default: 1)"},
+    "groups": {"type": positive, "help": "of conv and conv_transpose: groups of channels"},
+    "layout": {"choices": ("channels_last", "channels_first"), "help": "of conv and conv_transpose"},
+    "output-padding": {"metavar": "N,N", "type": ints_or_int, "help": "of conv_transpose"},
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("op", metavar="OP", help="max, avg, adaptive_max, conv, … or the full name of a function")
+    parser.add_argument("--shape", metavar="N,N", type=ints, help="shape of the input, which gets example data")
+    parser.add_argument("--input", metavar="IN", help="a file with the input instead, as in cenote pool")
+    parser.add_argument("--window", metavar="N,N", type=sizes, help="its size on each axis")
+    parser.add_argument("--output-size", metavar="N,N", type=ints_or_int, help="of adaptive pooling")
+    parser.add_argument("--filter", metavar="N,N", type=ints, help="of conv and conv_transpose: the shape of w")
+    add_window_arguments(parser)
+    parser.set_defaults(padding=None, dilation=None)
+    parser.add_argument(
+        "--axes", metavar="I,I", type=ints_or_int, help="the axes of the window (default: the last ones)"
+    )
+    parser.add_argument("--ceil-mode", action="store_true", help="keep the partial windows at the end of each axis")
+    parser.add_argument("--count-exclude-pad", action="store_true", help="of avg: do not count padding")
+    for name, options in OPTIONS.items():
+        parser.add_argument(f"--{name}", **options)
+    parser.add_argument("-o", "--output", metavar="FILE", help=".svg, .png or .html (default: text on the terminal)")
+    parser.add_argument("--html", action="store_true", help="a page with all windows, to FILE or to the terminal")
+    parser.add_argument("--animate", action="store_true", help="an SVG that shows one window after the other")
+    parser.add_argument("--at", metavar="I,I", type=ints, help="index of the output whose window is drawn")
+    parser.add_argument("--gradient", action="store_true", help="draw where the gradient goes")
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with one_line_errors():
+        explanation = explained(arguments)
+        view = "gradient" if arguments.gradient else "values"
+        window = 0 if arguments.at is None else arguments.at
+        if arguments.output is None:
+            if arguments.animate:
+                raise CommandError("--animate needs -o FILE.svg")
+            print(explanation.html() if arguments.html else explanation.draw(window, view))
+            return 0
+        from ..files.atomic import replacing
+
+        path = Path(arguments.output)
+        with replacing(path, arguments.overwrite) as beside:
+            if arguments.html:
+                beside.write_text(explanation.html(), encoding="utf-8")
+            elif arguments.animate:
+                explanation.animate(beside, view=view)
+            else:
+                explanation.save(beside, window, view)
+        print(explanation.text)
+        print(f"drawn in {path}")
+        return 0
+
+
+def explained(arguments: argparse.Namespace) -> Any:
+    """The explanation of the call that the flags describe."""
+    import cenote
+
+    given: dict[str, Any] = {
+        name: getattr(arguments, name)
+        for name in ("stride", "padding", "dilation", "axes", *(option.replace("-", "_") for option in OPTIONS))
+        if getattr(arguments, name) is not None
+    }
+    if arguments.ceil_mode:
+        given["ceil_mode"] = True
+    if arguments.count_exclude_pad:
+        given["count_include_pad"] = False
+    for name, value in {"window": arguments.window, **given}.items():
+        if isinstance(value, dict):
+            raise CommandError(f"--{name} by name is for netCDF files")
+    x = data_of(arguments)
+    seconds = [value for value in (arguments.window, arguments.output_size, arguments.filter) if value is not None]
+    if len(seconds) > 1:
+        raise CommandError("one of --window, --output-size and --filter is needed, not several")
+    second = seconds[0] if seconds else None
+    rank = len(x) if isinstance(x, tuple) else x.ndim
+    if isinstance(second, int) and arguments.axes is None:
+        if rank != 1:
+            flag = "--window" if arguments.window is not None else "--output-size"
+            example = ",".join([str(second)] * max(rank, 2))
+            raise CommandError(f"{flag} {second}: give one size for each axis, such as {example}, or name the --axes")
+        second = (second,)
+    if second is None and not arguments.op.startswith("global"):
+        need = "--filter" if arguments.op.startswith("conv") else "--window"
+        raise CommandError(
+            f"{need} is needed" if not arguments.op.startswith("adaptive") else "--output-size is needed"
+        )
+    return cenote.explain(arguments.op, x, second, **given)
+
+
+def data_of(arguments: argparse.Namespace) -> Any:
+    if (arguments.shape is None) == (arguments.input is None):
+        raise CommandError("one of --shape and --input is needed")
+    if arguments.input is None:
+        return arguments.shape
+    from .conv import whole_array
+
+    return whole_array(arguments.input)

@@ -1,0 +1,132 @@
+"""The formula of one output with its numbers, in words that stand in a line of text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ..arguments.errors import pluralize
+from .calls import Call
+from .windows import Element, Index, Number, Window
+
+T = TypeVar("T")
+MOST_TERMS = 12  # of a sum that are written out
+
+
+def short(value: Number | None) -> str:
+    """A number as a square of a picture can carry it; a whole one of up to six digits exactly."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, complex):
+        return f"{value.real:.2g}{value.imag:+.2g}j"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if abs(value) < 10**6 and value == int(value):
+        return str(int(value))
+    text = f"{value:.3g}"
+    mantissa, e, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if e else text
+
+
+def place(array: str, index: Index) -> str:
+    """``x[0, 1]``"""
+    return f"{array}[{', '.join(map(str, index))}]"
+
+
+def listed(elements: Sequence[T], write: Callable[[T], str], sign: str) -> str:
+    """The elements as terms; of many the first ones, and how many there are."""
+    if len(elements) <= MOST_TERMS:
+        return sign.join(map(write, elements))
+    return f"{sign.join(map(write, elements[: MOST_TERMS - 2]))}{sign}... ({len(elements)} terms)"
+
+
+def summed(elements: Sequence[Element], write: Callable[[Element], str], zeros: int) -> str:
+    text = listed(elements, write, " + ")
+    if zeros:
+        text += f"{' + ' if text else ''}{pluralize(zeros, 'padded zero', 'padded zeros')}"
+    return text or "0"
+
+
+def factor(value: Number | None) -> str:
+    """A number after a multiplication sign."""
+    text = short(value)
+    return f"({text})" if text.startswith("-") or isinstance(value, complex) else text
+
+
+def value(element: Element) -> str:
+    return short(element.value)
+
+
+def formula(call: Call, window: Window) -> str:
+    """``y[0, 1] = max(3, 5, 5, 1) = 5``"""
+    return f"{place('y', window.index)} = {right_side(call, window)} = {short(window.result)}"
+
+
+def right_side(call: Call, window: Window) -> str:
+    name = call.op.removeprefix("adaptive_").removeprefix("global_").removesuffix("_pool")
+    omitted = set(window.omitted)
+    real = [e for e in window.elements if e.index not in omitted]
+    zeros = len(window.padding)
+    if name in ("max", "min", "median", "mode"):
+        return f"{name}({listed(real, value, ', ')})"
+    if name == "sum":
+        return summed(real, lambda e: factor(e.value), 0)
+    if name == "avg":
+        counted = zeros if call.arguments.get("count_include_pad", True) else 0
+        return f"({summed(real, lambda e: factor(e.value), counted)}) / {short(window.divisor)}"
+    if name == "lp":
+        return norm(real, float(call.arguments["p"]))
+    if name == "smooth_max":
+        beta = short(float(call.arguments["beta"]))
+        counted_too = [e for e in window.padding if e.value is not None]
+        terms = listed([*real, *counted_too], lambda e: f"exp({beta}*{factor(e.value)})", " + ")
+        return f"log({terms or '0'}) / {factor(float(call.arguments['beta']))}"
+    if name in ("conv", "conv_transpose"):
+        text = summed(real, lambda e: f"{factor(e.value)}*{factor(e.weight)}", zeros)
+        return text if window.bias is None else f"{text} + {factor(window.bias)} (bias)"
+    function = getattr(call.arguments.get("reduce_fn"), "__name__", "reduce_fn")
+    init = Element((), call.arguments.get("init"))
+    return f"{function} of {listed([init, *real], value, ', ')}, one after the other"
+
+
+def norm(elements: Sequence[Element], p: float) -> str:
+    if math.isinf(p):
+        return f"max({listed(elements, lambda e: f'|{short(e.value)}|', ', ') or '0'})"
+    return f"({summed(elements, lambda e: f'|{short(e.value)}|^{short(p)}', 0)})^(1/{short(p)})"
+
+
+def remarks(call: Call, window: Window) -> list[str]:
+    """What is special about a window."""
+    out = []
+    selects = call.op.endswith(("max_pool", "min_pool")) and call.op != "smooth_max_pool"
+    if selects and window.chosen is not None:
+        where = place("x", window.chosen)
+        if window.result != window.result:
+            out.append(f"{where} is the first NaN, which is passed on")
+        elif len(window.selected) > 1:
+            gradient = "they share the gradient" if call.arguments.get("ties") == "split" else "it gets the gradient"
+            out.append(f"{len(window.selected)} elements tie, {where} is the first: {gradient}")
+        else:
+            out.append(f"{where} is chosen")
+    elif selects:
+        out.append("no element can be chosen: index -1, and no gradient")
+    elif not window.elements:
+        out.append("the window sees no element of x")
+    if call.op == "smooth_max_pool" and window.elements:
+        out.append("percentages: the weights exp(beta*(x - y)), which the gradient has")
+    if call.op == "median_pool" and len(window.selected) == 2:
+        out.append("the mean of the two in the middle")
+    if window.omitted:
+        out.append(f"{len(window.omitted)} NaN omitted")
+    if window.padding and (selects or call.op in ("median_pool", "mode_pool", "pool")):
+        out.append(
+            f"{len(window.padding)} padded, never chosen" if selects else f"{len(window.padding)} padded, left out"
+        )
+    elif window.padding and call.arguments.get("count_include_pad") is False:
+        out.append(f"{len(window.padding)} padded, not counted")
+    if window.overhang:
+        out.append(f"{len(window.overhang)} beyond the end, not counted")
+    return out
