@@ -21,6 +21,7 @@ namespace cenote {
 namespace {
 
 constexpr size_t kMaxBlocks = 16;
+[[maybe_unused]] constexpr size_t kHugePage = size_t{2} << 20;
 
 // Header in front of the memory that is handed out.
 struct alignas(64) Block {
@@ -54,15 +55,15 @@ void unmap(void* memory, size_t bytes) { munmap(memory, bytes); }
 void* map(size_t bytes) {
 #if defined(MADV_HUGEPAGE)
     // Huge pages start at multiples of their size: map more, and unmap what is before the first and after the last one.
-    constexpr size_t kHugePage = size_t{2} << 20, kAround = kHugePage;
+    constexpr size_t kAligned = kHugePage, kAround = kHugePage;
 #else
-    constexpr size_t kHugePage = 1, kAround = 0;
+    constexpr size_t kAligned = 1, kAround = 0;
 #endif
     const size_t room = bytes + kAround;
     void* found = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (found == MAP_FAILED) return nullptr;
     const auto address = reinterpret_cast<uintptr_t>(found);
-    const uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage, end = begin + bytes;
+    const uintptr_t begin = (address + kAligned - 1) / kAligned * kAligned, end = begin + bytes;
     if (begin > address) munmap(found, begin - address);
     if (end < address + room) munmap(reinterpret_cast<void*>(end), address + room - end);
     auto* memory = reinterpret_cast<void*>(begin);
@@ -190,6 +191,15 @@ void return_buffer(void* data) {
     }
     if (lock) lock.unlock();
     unmap(block, mapped);
+}
+
+void use_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+    const auto address = reinterpret_cast<uintptr_t>(data);
+    const uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage;
+    const uintptr_t end = (address + bytes) / kHugePage * kHugePage;
+    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // a hint only
+#endif
 }
 
 int64_t cached_bytes() {

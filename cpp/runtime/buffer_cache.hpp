@@ -15,6 +15,10 @@ size_t buffer_size(const void* data);
 // Caches the buffer for reuse, or frees it if it exceeds the limit.
 void return_buffer(void* data);
 
+// Asks the system for huge pages in the memory of a large result that somebody else allocated, before it is written for
+// the first time: fresh memory is then faulted in 2 MiB at a time. Without effect on memory that is in use.
+void use_huge_pages(void* data, size_t bytes);
+
 int64_t cached_bytes();
 int64_t cache_limit();
 void set_cache_limit(int64_t bytes);

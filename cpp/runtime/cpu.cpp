@@ -48,7 +48,7 @@ constexpr PoolKernels baseline_kernels() {
             &level::column_strips_max, &level::column_strips_sum, &level::column_strips_norm, &level::line_buffer_max, \
             &level::line_buffer_sum, &level::line_buffer_norm, &level::direct_max, &level::direct_sum,                 \
             &level::direct_uint, &level::direct_norm, &level::backward_gather, &level::backward_scatter,               \
-            &level::backward_avg, &level::weighted_rows                                                                \
+            &level::backward_avg, &level::weighted_rows, &level::order_rows                                            \
     }
 
 #if defined(CENOTE_HAS_AVX512)

@@ -22,7 +22,12 @@ using FindKernel = TaskFn (*)(const PoolSchedule&);
 
 struct WeightedRows;  // weighted.hpp
 TaskFn find_wide(const PoolSchedule& job);
+struct OrderRows;  // pool/order_rows.hpp
 TaskFn find_window_sort(const PoolSchedule& job);
+TaskFn find_sorting_network(const PoolSchedule& job);
+TaskFn find_direct_mode(const PoolSchedule& job);
+TaskFn find_threshold_counts(const PoolSchedule& job);
+TaskFn find_sliding_ranks(const PoolSchedule& job);
 
 struct PoolKernels {
     int64_t vector_bytes, norm_vector_bytes;
@@ -32,7 +37,11 @@ struct PoolKernels {
     FindKernel direct_max, direct_sum, direct_uint, direct_norm;
     FindKernel backward_gather, backward_scatter, backward_avg;
     const WeightedRows* weighted;
-    FindKernel wide = &find_wide, window_sort = &find_window_sort;  // scalar code, shared by all levels
+    const OrderRows* order;
+    // Scalar code, shared by all levels; the algorithms of `order` call its rows.
+    FindKernel direct_mode = &find_direct_mode, sorting_network = &find_sorting_network;
+    FindKernel threshold_counts = &find_threshold_counts, sliding_ranks = &find_sliding_ranks;
+    FindKernel window_sort = &find_window_sort, wide = &find_wide;
 };
 
 // What the units of a level define (pool/units, conv/units).
@@ -59,6 +68,7 @@ struct PoolKernels {
     TaskFn backward_scatter(const PoolSchedule& job);                              \
     TaskFn backward_avg(const PoolSchedule& job);                                  \
     extern const WeightedRows weighted_rows;                                       \
+    extern const OrderRows order_rows;                                             \
     }                                                                              \
     namespace conv_##level {                                                       \
         const ConvKernels* conv_f32();                                             \

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from . import _core
+from . import _core, threadpool
 from .arguments.errors import BadType, BadValue, describe_type, format_value, public
+from .threadpool import MOST_THREADS
 
-MOST_THREADS = 1024
 KEPT, MOST_KEPT = 256, 2**20  # MiB of large results
 
 
@@ -154,6 +154,7 @@ def config() -> dict[str, str]:
     from importlib import metadata
 
     from .backends.jax.start import describe as describe_jax
+    from .backends.torch import describe as describe_torch
 
     return {
         "cenote": metadata.version("cenote"),
@@ -162,6 +163,7 @@ def config() -> dict[str, str]:
         "kept": f"the memory of large results, up to {_core.cache_limit() >> 20} MiB",
         "NumPy": np.__version__,
         "JAX": describe_jax(),
+        "torch": describe_torch(),
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
     }
 
@@ -193,6 +195,7 @@ def start() -> None:
     _core.set_num_threads(threads_from_environment())
     _core.set_cache_limit(kept_from_environment() << 20)
     _core.set_verbose(os.environ.get("CENOTE_VERBOSE", "").strip() not in ("", "0"))
+    threadpool.start()
     level = os.environ.get("CENOTE_SIMD", "").strip().lower()
     if level and not _core.use_level(level):
         raise ImportError(f"CENOTE_SIMD={level!r}: this build on this CPU has {', '.join(_core.levels())}")
