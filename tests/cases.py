@@ -151,7 +151,7 @@ def cases(draw: st.DrawFn, dtypes: list[np.dtype[Any]]) -> Case:
     except BadValue:
         assume(False)
         raise
-    # The reference holds all cells of all windows at once.
+    # The reference holds all elements of all windows at once.
     assume(math.prod(geometry.out_shape) * math.prod(window) <= 300_000)
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     x = make_data(rng, shape, draw(st.sampled_from(dtypes)), draw(st.booleans()))

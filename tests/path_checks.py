@@ -35,9 +35,9 @@ def rough(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
     return make_data(rng, shape, dtype, False)
 
 
-def with_nans(rng: np.random.Generator, x: Array, cells: int) -> Array:
-    """A NaN in about every third window of ``cells`` cells."""
-    return np.where(rng.random(x.shape) < 0.4 / cells, np.array(np.nan, x.dtype), x)
+def with_nans(rng: np.random.Generator, x: Array, elements: int) -> Array:
+    """A NaN in about every third window of ``elements`` elements."""
+    return np.where(rng.random(x.shape) < 0.4 / elements, np.array(np.nan, x.dtype), x)
 
 
 def omissions(x: Array) -> tuple[bool, ...]:
@@ -86,8 +86,8 @@ def check_all(geometry: Geometry, dtype: np.dtype[Any]) -> None:
     rng = np.random.default_rng(sum(geometry.shape))
     tied, x = ties(rng, geometry.shape, dtype), rough(rng, geometry.shape, dtype)
     if dtype.kind == "f":
-        cells = math.prod(axis.k for axis in geometry.axes)
-        tied, x = with_nans(rng, tied, cells), with_nans(rng, x, cells)
+        elements = math.prod(axis.k for axis in geometry.axes)
+        tied, x = with_nans(rng, tied, elements), with_nans(rng, x, elements)
     check_picks(tied, geometry)
     check_sums(x, geometry)
 
@@ -95,19 +95,19 @@ def check_all(geometry: Geometry, dtype: np.dtype[Any]) -> None:
 # ------------------------------------------------------------------------------------ values to their winners
 
 
-def winning_cells(where: Array, geometry: Geometry) -> list[Array]:
+def winning_elements(where: Array, geometry: Geometry) -> list[Array]:
     """The index of each window's winner in x."""
     index: list[Array] = list(np.indices(where.shape))
     sizes = tuple(axis.n for axis in geometry.axes)
-    for axis, cell in zip(geometry.axes, np.unravel_index(np.maximum(where, 0), sizes), strict=True):
-        index[axis.position] = cell
+    for axis, element in zip(geometry.axes, np.unravel_index(np.maximum(where, 0), sizes), strict=True):
+        index[axis.position] = element
     return index
 
 
 def scattered(g: Array, where: Array, geometry: Geometry, order: tuple[int, ...] | None) -> Array:
-    """Each value added to the cell with its flat index, window after window as they lie in memory."""
+    """Each value added to the element with its flat index, window after window as they lie in memory."""
     out = np.zeros(geometry.shape, g.dtype)
-    turned = [v.transpose(order or range(v.ndim)).ravel() for v in (*winning_cells(where, geometry), g, where)]
+    turned = [v.transpose(order or range(v.ndim)).ravel() for v in (*winning_elements(where, geometry), g, where)]
     won = turned[-1] >= 0
     np.add.at(out, tuple(v[won] for v in turned[:-2]), turned[-2][won])
     return out
@@ -118,7 +118,7 @@ def check_scatter(x: Array, geometry: Geometry, dtype: str, largest: bool = True
     g = np.random.default_rng(4).standard_normal(geometry.out_shape).astype(dtype)
     values, where = reference.select(x, geometry, largest, omit)
     expected = scattered(g, where, geometry, memory_order(core.select_with_offsets(x, geometry, largest, omit)[1]))
-    gathered = np.where(where < 0, np.zeros((), dtype), expected[tuple(winning_cells(where, geometry))])
+    gathered = np.where(where < 0, np.zeros((), dtype), expected[tuple(winning_elements(where, geometry))])
     for case in ways(x, geometry, 1):
         with case.setting():
             found, offsets = core.select_with_offsets(x, geometry, largest, omit)

@@ -93,19 +93,19 @@ TEXT = """\
 
 <!-- Written by tools/dtype_table.py from the table in src/cenote/dtypes.py. Do not edit it by hand. -->
 
-## What comes out
+## Result dtypes
 
-For each dtype of the input, the dtype of the result. `TypeError` means that the call is refused.
+The dtype of the result for each dtype of the input.
 
 {results}
 
-- `pool` stands here with `np.add`, `np.maximum` or `np.minimum` as its function, and a Python number as `init`.
-  Any other function gives what NumPy's promotion makes of it.
-- `conv` and `conv_transpose` stand here with operands of one dtype. Of several, `np.result_type` makes one; bfloat16
-  beside float16, or beside an integer of more than 8 bits, has none and is a `TypeError`.
+- The column of `pool` is for `np.add`, `np.maximum` and `np.minimum` with a Python number as `init`. For other
+  functions NumPy's promotion rules apply.
+- Operands of `conv` and `conv_transpose` that have different dtypes are converted to their `np.result_type`. bfloat16
+  has none with float16 or with an integer of more than 8 bits: that is a `TypeError`.
 - Indices are always `int64`.
-- `bfloat16` is the dtype of the package `ml_dtypes`. cenote does not need that package unless you use the dtype.
-- Either byte order is read. The result has the byte order of the machine.
+- `bfloat16` comes from the package `ml_dtypes`, which cenote needs for that dtype only.
+- Inputs may have either byte order. The result has native byte order.
 - Lists and other array-likes have the dtype that `np.asarray` gives them.
 
 ```python
@@ -123,25 +123,25 @@ Traceback (most recent call last):
 TypeError: max_pool: x has dtype complex128: complex numbers have no order, pool x.real, x.imag or abs(x)
 ```
 
-## What sums are added in
+## Accumulator dtypes
 
-A maximum or a minimum is one of the cells: nothing is rounded. A sum is held in the dtype below until it is complete,
-and only then converted to the dtype of the result.
+Maxima and minima are elements of the input, so nothing is rounded. Sums are accumulated in the dtype below, and
+converted to the dtype of the result once, at the end.
 
 {accumulators}
 
 - The adaptive and global averages follow `avg_pool`.
-- Integer sums wrap around past 64 bits, as NumPy's do.
-- An average of integers is added and divided in `float64`. The sum is exact while no part of it exceeds 2⁵³.
-- The quotient of an average is that of `float64`, rounded to the dtype that the sum is held in.
-- Integers of a convolution wrap around in their own width, products and sums alike.
-- `lp_pool` with `p=inf` is a maximum: nothing is added.
-- The last column has an exception. For `float32` and less, norms with a `p` of 1, 2, 3 or 4 and smooth maxima with a
-  `beta` of at least 1/4 in size are held in `float32`, in windows all of whose cells are moderate: |x| is 0 or from
-  10⁻⁷ to 10⁷, or |βx| is at most 40. That is some times as fast, and off by a unit or two in the last place of the
-  larger of the result and 1/β. It is decided window by window: a result does not depend on its neighbours.
-- `pool` with `np.add` adds like `sum_pool`, then converts to the dtype of `x`: there integers wrap around in their
-  own width, and a sum of bool is a logical or. This is what `np.add` does to two arrays of that dtype.
+- Integer sums wrap around in 64 bits, as in NumPy.
+- Averages of integers are accumulated and divided in `float64`. The sum is exact as long as no partial sum exceeds 2⁵³.
+- The division of an average is done in `float64` and rounded to the accumulator dtype.
+- Convolutions of integers wrap around in the dtype of the result, products and sums alike.
+- `lp_pool` with `p=inf` is a maximum, without a sum.
+- The last column has an exception for speed. For `float32` and smaller dtypes, norms with p = 1, 2, 3 or 4 and smooth
+  maxima with |β| ≥ 1/4 are accumulated in `float32` if every element of the window satisfies x = 0 or 10⁻⁷ ≤ |x| ≤ 10⁷
+  (norms), or |βx| ≤ 40 (smooth maxima). The error is one or two units in the last place of the larger of the result and
+  1/β. Each window is decided by its own elements.
+- `pool` with `np.add` accumulates like `sum_pool`, then converts to the dtype of `x`: integers wrap around in that
+  dtype, and the sum of bools is a logical or, as for `np.add` of two arrays of that dtype.
 
 ```python
 >>> ones = np.ones(4096, np.float16)
@@ -157,7 +157,7 @@ array([-56], dtype=int8)
 array([ True])
 >>> cn.conv(np.array([[100], [100]], np.int8), np.ones((2, 1, 1), np.int8))
 array([[-56]], dtype=int8)
->>> cn.conv(np.array([[300], [300]], np.float16), np.array([[[300]], [[-300]]], np.float16))    # of 90000 and -90000
+>>> cn.conv(np.array([[300], [300]], np.float16), np.array([[[300]], [[-300]]], np.float16))  # 90000 - 90000
 array([[0.]], dtype=float16)
 ```
 """

@@ -1,4 +1,4 @@
-"""Pooling and convolution over NumPy arrays of any rank, dtype and memory layout: exact, differentiable, fast."""
+"""Pooling and convolution for NumPy, torch, JAX, dask and xarray, any rank and dtype: exact, differentiable, fast."""
 
 from typing import TYPE_CHECKING
 

@@ -10,6 +10,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import pytest
+import torch
 
 import cenote as cn
 from cenote.autodiff.graph import Node, trace_level
@@ -68,6 +69,11 @@ def later(x: Any) -> Any:
 
 
 CASES: list[tuple[Callable[[], Any], str]] = [
+    (
+        lambda: cn.vjp(total, torch.ones(3)),
+        "TypeError: vjp: primals[0] is a Tensor of a library with derivatives of its own: use torch.func, or "
+        "requires_grad and backward()",
+    ),
     (
         lambda: cn.Tensor(X, requires_grad=True),  # type: ignore[arg-type]
         "TypeError: Tensor: requires_grad=True is constant=False here: write Tensor(data, constant=False)",

@@ -30,7 +30,7 @@ WINDOWED: dict[str, Callable[..., Any]] = {
     "sum": cn.sum_pool,
     "sum, omit": lambda x, **w: cn.sum_pool(x, nan="omit", **w),
     "avg": cn.avg_pool,
-    "avg, real cells": lambda x, **w: cn.avg_pool(x, count_include_pad=False, **w),
+    "avg, real elements": lambda x, **w: cn.avg_pool(x, count_include_pad=False, **w),
     "avg, divisor": lambda x, **w: cn.avg_pool(x, divisor=-3, **w),
     "avg, omit": lambda x, **w: cn.avg_pool(x, nan="omit", **w),
     "lp 1": lambda x, **w: cn.lp_pool(x, p=1, **w),
@@ -53,7 +53,7 @@ WINDOWED: dict[str, Callable[..., Any]] = {
         x, init=1.0, reduce_fn=cn.reducer(lambda a, b: a * b + b, lambda a, b: (b, a + 1)), **w
     ),
 }
-# These have a plain sum of chosen cells, or of all of them, as their derivative: exact on whole numbers, and on halves.
+# These have a plain sum of chosen elements, or of all of them, as their derivative: exact on integers and on halves.
 EXACT = [
     "max", "max, omit", "min", "sum", "sum, omit", "median", "median, omit", "pool add", "pool maximum", "pool minimum",
 ]  # fmt: skip
@@ -246,12 +246,12 @@ def test_smooth_max_golden_derivative() -> None:
         [0.3086676145, 0.8175744762, 0.5089068617],
     ]
     np.testing.assert_allclose(got, expected, rtol=1e-8)
-    # Padded cells take their share of the sum and give nothing back.
+    # Padded elements take their share of the sum and give nothing back.
     padded = cn.grad(lambda x: cn.smooth_max_pool(x, (2, 2), stride=2, padding=1).sum())(np.zeros((2, 2)))
     np.testing.assert_allclose(padded, np.full((2, 2), 0.25), rtol=1e-14)
 
 
-def test_windows_without_a_cell_have_no_derivative() -> None:
+def test_windows_without_a_element_have_no_derivative() -> None:
     for f in WINDOWED.values():
         y, pull = cn.vjp(lambda x, f=f: f(x, window=(1,), padding=2), np.ones(1))
         assert np.isfinite(pull(np.ones(y.shape))[0]).all()
@@ -277,7 +277,7 @@ def test_adaptive_global_and_unpool() -> None:
     cn.check_grads(lambda x: cn.global_max_pool(x, axes=1) ** 2, (x,))
     _, where = cn.max_pool(x, (2, 2), axes=(2, 1), return_indices=True)
     cn.check_grads(lambda y: cn.max_unpool(y, where, (2, 2), axes=(2, 1), output_shape=(7, 5)) ** 2, (where / 10,))
-    # Of two values for one cell the last one stays, and its derivative with it; -1 has none.
+    # Of two values for one element the last one stays, and its derivative with it; -1 has none.
     _, pull = cn.vjp(lambda y: cn.max_unpool(y, [1, 1, -1], (1,), output_shape=(4,)), np.array([5.0, 6.0, 7.0]))
     assert pull(np.array([1.0, 2.0, 3.0, 4.0]))[0].tolist() == [0, 2, 0]
 

@@ -24,8 +24,8 @@ H = 1e-6
 def sample(shape: tuple[int, ...], low: float = -2.0, high: float = 2.0, seed: int = 0) -> Array:
     """Numbers apart from each other, of any two seeds, and from 0: no finite difference steps over an edge."""
     count = int(np.prod(shape))
-    cells = low + (high - low) * (np.arange(count) + 0.31 + 0.1 * seed) / (count + 0.5)
-    return np.random.default_rng(seed).permutation(cells).reshape(shape)
+    elements = low + (high - low) * (np.arange(count) + 0.31 + 0.1 * seed) / (count + 0.5)
+    return np.random.default_rng(seed).permutation(elements).reshape(shape)
 
 
 def label(key: Any) -> str:

@@ -190,6 +190,13 @@ def test_other_text_is_refused(text: str) -> None:
         loads(text)
 
 
+@pytest.mark.parametrize("sizes", [(50, 2, 2**62, 1), (50, 4, 2, 2**62), (50, 2**62, 2, 1)])
+def test_an_axis_whose_coordinates_overflow_is_refused(sizes: tuple[int, ...]) -> None:
+    o, k, s, d = sizes
+    with pytest.raises(ValueError, match="not a possible axis"):
+        loads(f'["axis",0,100,{o},{k},{s},{d},0,0,null,null,null]')
+
+
 def test_python_functions_have_no_text() -> None:
     (op,) = ops_of(lambda: cn.pool(batch(X), (2,), 0.0, lambda a, b: a + b))
     with pytest.raises(TypeError, match="NumPy ufunc"):

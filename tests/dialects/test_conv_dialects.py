@@ -156,7 +156,7 @@ MESSAGES = [
     ("conv1d(x, w, groups=2)", "input has 4 channels, axis 1 of shape (2, 4, 9): weight of shape (6, 4, 3) with "
      "groups=2 takes 4*2 = 8"),
     ("conv1d(x, w, dilation=5)", "weight has shape (6, 4, 3), which on input of shape (2, 4, 9) does not fit on axis "
-     "2: it needs (3 - 1)*5 + 1 = 11 cells, there are 9: 2 short"),
+     "2: it needs (3 - 1)*5 + 1 = 11 elements, there are 9: 2 short"),
     ("conv1d(x[0, 0], w)", "input has shape (9,), with 1 axis: 2 are needed, (C, L), or 3 with a batch, (N, C, L)"),
     ("conv_transpose1d(x, w)", "input has 4 channels, axis 1 of shape (2, 4, 9): weight of shape (6, 4, 3), which is "
      "(C, O/groups, *k), takes 6"),
@@ -186,7 +186,7 @@ def test_conv_nd_of_mygrad(shape: tuple[int, ...], stride: int, padding: int, di
     options: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     mine, real = (mg.tensor(x), mg.tensor(w)), (real_tensor(x), real_tensor(w))
     ours, theirs = outcome(mg.conv_nd, *mine, **options), outcome(real_conv_nd, *real, **options)
-    if "The dilated window" in str(theirs):  # it counts d·k cells, not d·(k − 1) + 1, and refuses what would just fit
+    if "The dilated window" in str(theirs):  # it counts d·k elements, not d·(k − 1) + 1
         assert any(n + 2 * padding < dilation * k for n in shape[2:])
         np.testing.assert_array_equal(ours.data, cn.conv(x, w, **options, layout="channels_first"))
         return
@@ -236,9 +236,9 @@ def test_constants_of_conv_nd() -> None:
         ((2, 2, 5), (3, 1, 2), {"stride": 1}, "x has 2 channels, axis 1 of shape (2, 2, 5): filter_bank of shape "
          "(3, 1, 2) with groups=1 takes 1*1 = 1"),
         ((2, 2, 5), (3, 2, 2), {"stride": 2}, "stride=2 does not bring filter_bank of shape (3, 2, 2) to the end of "
-         "x of shape (2, 2, 5): 1 cell of axis 2 is left over"),
+         "x of shape (2, 2, 5): 1 element of axis 2 is left over"),
         ((2, 2, 5), (3, 2, 6), {"stride": 1}, "filter_bank has shape (3, 2, 6), which on x of shape (2, 2, 5) does not "
-         "fit on axis 2: it needs 6 cells, there are 5: 1 short"),
+         "fit on axis 2: it needs 6 elements, there are 5: 1 short"),
         ((2, 2, 5), (3, 2, 2), {"stride": 0}, "stride=0 is too small, at least 1 is needed"),
         ((2, 2, 5), (3, 2, 2), {"stride": 1, "padding": -1}, "padding=-1 is too small, at least 0 is needed"),
         ((2, 2, 5), (3, 2, 2), {"stride": 1, "dilation": (1, 1)}, "dilation=(1, 1) has 2 entries, the window has 1 "

@@ -32,7 +32,7 @@ PROGRAMS = {
     "broadcast rows": "x, y = T([[1.0, 2.0], [3.0, 4.0]]), T([[7.0], [8.0]]); z = x * x; z[...] = y; "
     "(z * z).sum().backward(); out = x, y, z",
     "by a mask": "x, y = T([1.0, 2.0, 3.0]), T([7.0, 8.0]); x[x.data > 1] = y; (x * x).sum().backward(); out = x, y",
-    "twice in one cell": "x, y = T([1.0, 2.0]), T([5.0, 6.0]); x[[0, 0]] = y; (x * 2).sum().backward(); out = x, y",
+    "twice in one element": "x, y = T([1.0, 2.0]), T([5.0, 6.0]); x[[0, 0]] = y; (x * 2).sum().backward(); out = x, y",
     "shifted": "x = T([1.0, 2.0, 3.0, 4.0]); w = x * 1; w[1:] = w[:-1]; (w * T([1.0, 10.0, 100.0, 1000.0])).sum()."
     "backward(); out = x, w",
     "an entry plus something": "x = T([1.0, 2.0]); x[0] += 5; (x * x).sum().backward(); out = x,",

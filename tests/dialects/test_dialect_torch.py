@@ -215,7 +215,7 @@ def test_max_unpool(rank: int) -> None:
         usual = [
             (n - 1) * s + k - 2 * p for n, s, k, p in zip(values.shape[-rank:], steps, kernel, padding, strict=True)
         ]
-        # A cell that is chosen twice has one value here, but torch gives its gradient to both: see below.
+        # An element that is chosen twice has one value here, but torch gives its gradient to both: see below.
         planes = indices.reshape(-1, np.prod(indices.shape[-rank:]))
         once = all(len(set(row)) == len(row) for row in planes)
         for size in (None, x.shape[-rank:], (1, 1, *x.shape[-rank:]), [u + 1 for u in usual]):
@@ -223,7 +223,7 @@ def test_max_unpool(rank: int) -> None:
                 expected = theirs(torch.from_numpy(values), torch.from_numpy(indices), kernel, stride, padding, size)
             except (ValueError, RuntimeError):
                 expected = None
-            if expected is None or expected.numel() == 0:  # torch drops all values for a result without a cell
+            if expected is None or expected.numel() == 0:  # torch drops all values for a result without an element
                 with pytest.raises(ValueError, match=f"^max_unpool{rank}d: (output_size|indices|padding)"):
                     ours(values, indices, kernel, stride, padding, size)
                 continue
@@ -304,7 +304,7 @@ def test_lp_pool_is_the_norm() -> None:
     np.testing.assert_allclose(dialect.lp_pool1d(np.array([[-128, 0]], np.int8), float("-inf"), 1), [[128.0, 0.0]])
 
 
-def test_of_values_for_one_cell_the_last_stays_and_has_the_gradient() -> None:
+def test_of_values_for_one_element_the_last_stays_and_has_the_gradient() -> None:
     """torch's threads decide which stays, and it gives the gradient to each."""
     y, where = np.array([[1.0, 2.0, 3.0]]), np.array([[1, 4, 1]])
     out, pull = cn.vjp(lambda a: dialect.max_unpool1d(a, where, 2), y)

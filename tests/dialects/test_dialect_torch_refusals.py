@@ -80,14 +80,14 @@ def test_output_sizes_of_max_unpool_are_those_of_torch() -> None:
         assert isinstance(theirs, Exception) == isinstance(ours, Exception), (size, theirs, ours)
     with pytest.raises(TypeError, match="indices has dtype int32: int64 is needed"):
         dialect.max_unpool1d(x, where.astype(np.int32), 2)
-    with pytest.raises(ValueError, match=r"indices has values from -1 to 4, the result has 6 = 6 cells: 0 to 5 is"):
+    with pytest.raises(ValueError, match=r"indices has values from -1 to 4, the result has 6 = 6 elements: 0 to 5 is"):
         dialect.max_unpool1d(x, where - (where == 0), 2)
 
 
 MESSAGES = [
     ("max_pool2d(x, 3, padding=2)", "padding=2 is more than half of kernel_size=3: 2 > 3 // 2 = 1"),
-    ("max_pool2d(x, (5, 2))", "kernel_size=(5, 2) on shape (2, 4, 6) does not fit on axis 1: it needs 5 cells, there "
-     "are 4: 1 short"),
+    ("max_pool2d(x, (5, 2))", "kernel_size=(5, 2) on shape (2, 4, 6) does not fit on axis 1: it needs 5 elements, "
+     "there are 4: 1 short"),
     ("max_pool2d(x * 1j, 2)", "input has dtype complex128: complex numbers have no order, pool input.real, "
      "input.imag or abs(input)"),
     ("max_pool3d(x, 2)", "input has shape (2, 4, 6), with 3 axes: 4 are needed, (C, D, H, W), or 5 with a batch, "

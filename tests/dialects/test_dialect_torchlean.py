@@ -39,7 +39,7 @@ def test_padding_is_never_the_maximum(rank: int) -> None:
     assert (torchlean.max_pool_jvp(spec(2, 1, 1, rank), x, np.full_like(x, 5)) == 5).all()
 
 
-def test_the_first_of_infinite_cells() -> None:
+def test_the_first_of_infinite_elements() -> None:
     x = np.array([[-np.inf, -np.inf]])
     for padding in (0, 1):
         s = PoolSpec((2,), (2 + padding,), (padding,))
@@ -109,8 +109,8 @@ def test_a_window_of_nothing_but_padding_is_zero() -> None:
 
 
 def test_nan_is_the_result_wherever_it_lies() -> None:
-    for cells in ([np.nan, 1.0], [1.0, np.nan]):
-        assert np.isnan(torchlean.max_pool_spatial(PoolSpec((2,), (1,), (0,)), cells)).all()
+    for elements in ([np.nan, 1.0], [1.0, np.nan]):
+        assert np.isnan(torchlean.max_pool_spatial(PoolSpec((2,), (1,), (0,)), elements)).all()
 
 
 def test_of_ties_the_first() -> None:
@@ -275,7 +275,7 @@ def test_adaptive_and_global(word: str, shape: tuple[int, ...]) -> None:
     assert np.array_equal(flat, back)
 
 
-def test_a_global_maximum_that_two_cells_have() -> None:
+def test_a_global_maximum_that_two_elements_have() -> None:
     assert torchlean.global_max_pool_flat_backward_spec([[1.0, 2.0, 2.0]], [6.0]).tolist() == [[0.0, 6.0, 0.0]]
 
 

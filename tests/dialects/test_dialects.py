@@ -102,9 +102,9 @@ def test_every_window_of_a_matrix_in_float32(mode: Any, dtype: Any) -> None:
     assert (type(y), y.dtype, y.shape) == (np.ndarray, np.float32, (4, 5))
     wide = x.astype(float)
     for i, j in np.ndindex(4, 5):
-        cells = wide[i : i + 2, j : j + 3]
+        elements = wide[i : i + 2, j : j + 3]
         assert y[i, j] == pytest.approx(
-            cells.max() if mode == "max" else cells.mean(), rel=1e-2 if x.itemsize == 2 else 1e-6
+            elements.max() if mode == "max" else elements.mean(), rel=1e-2 if x.itemsize == 2 else 1e-6
         )
 
 
@@ -138,8 +138,8 @@ def slow(x: Any, k: Any, s: Any, pads: Any, d: Any, mean: bool) -> Any:
     for i, j in np.ndindex(*sizes):
         rows = slice(i * s[0], i * s[0] + d[0] * (k[0] - 1) + 1, d[0])
         columns = slice(j * s[1], j * s[1] + d[1] * (k[1] - 1) + 1, d[1])
-        cells = filled[:, rows, columns]
-        out[:, i, j] = cells.sum((1, 2)) / (k[0] * k[1]) if mean else cells.max((1, 2))
+        elements = filled[:, rows, columns]
+        out[:, i, j] = elements.sum((1, 2)) / (k[0] * k[1]) if mean else elements.max((1, 2))
     return out
 
 
@@ -152,7 +152,7 @@ PADS: dict[Any, Any] = {
     1: ((1, 1), (1, 1)),
     (2, 0): ((2, 2), (0, 0)),
     (1, 0, 3, 2): ((1, 0), (3, 2)),
-    (0, 5, 4, 0): ((0, 5), (4, 0)),  # more than a window: some have no real cell
+    (0, 5, 4, 0): ((0, 5), (4, 0)),  # more than a window: some have no real element
 }
 
 
@@ -171,14 +171,14 @@ def test_every_form_of_every_argument(kernel_size: Any, mean: bool) -> None:
     assert function(x, kernel_size=2).shape == (2, 3, 3, 3)
 
 
-def test_a_window_without_a_real_cell() -> None:
+def test_a_window_without_a_real_element() -> None:
     x = np.ones((1, 1, 1, 1))
     assert nabla.max_pool2d(x, kernel_size=1, padding=(1, 0)).ravel().tolist() == [-np.inf, 1, -np.inf]
     assert nabla.avg_pool2d(x, kernel_size=1, padding=(1, 0)).ravel().tolist() == [0, 1, 0]
 
 
 def test_a_tie_counts_once() -> None:
-    """nabla gives each of the tied cells all of it."""
+    """nabla gives each of the tied elements all of it."""
     x = cn.Tensor(np.zeros((1, 2, 2, 1)))
     y = nabla.max_pool2d(x, kernel_size=2)
     assert isinstance(y, cn.Tensor)

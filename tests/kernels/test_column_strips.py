@@ -42,7 +42,7 @@ def test_windows_around_the_smallest_size(k: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("lanes", [2, 3, 15, 16, 17])
 def test_lanes(lanes: int) -> None:
-    """Up to 64 bytes of them; cells that lie apart are brought together."""
+    """Up to 64 bytes of them; elements that lie apart are brought together."""
     rng = np.random.default_rng(lanes)
     for dtype, padding in itertools.product(FLOATS, (0, (3, 5))):
         wide = np.concatenate([signed(rng, (14, 16, lanes), dtype), rough(rng, (14, 16, lanes), dtype)], axis=2)
@@ -97,7 +97,7 @@ def test_blocks_of_maxima(k: int) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_nan_is_found_wherever_it_is(dtype: np.dtype[Any]) -> None:
-    """One of them, in any column of a vector, in the first and last cells that a strip reads, and in a last row."""
+    """One of them, in any column of a vector, in the first and last elements that a strip reads, and in a last row."""
     rng = np.random.default_rng(0)
     shape = (21, 29)
     geometry = parse_window((9, 9), 1).on(shape)
@@ -163,7 +163,7 @@ def test_norms(name: str, how: float) -> None:
 
 
 @pytest.mark.parametrize(("name", "how"), HOWS)
-def test_norms_with_cells_that_are_not_moderate(name: str, how: float) -> None:
+def test_norms_with_elements_that_are_not_moderate(name: str, how: float) -> None:
     """In no row, in one, in the first and the last, in a few, in more than are told apart."""
     rng = np.random.default_rng(1)
     for rows, value in (
@@ -180,9 +180,9 @@ def test_norms_with_cells_that_are_not_moderate(name: str, how: float) -> None:
 
 
 @pytest.mark.parametrize("beta", [4.0, -4.0])
-def test_smooth_maxima_next_to_the_largest_cell(beta: float) -> None:
-    """A logarithm lies above all cells, or, from some row on, is held to the largest one of its window: from the first
-    row, the last, the one where a step begins; in the rows of one cell, or in all that follow."""
+def test_smooth_maxima_next_to_the_largest_element(beta: float) -> None:
+    """Some windows give a result above all their elements, others exactly the largest: from the first row on, the last,
+    or the one where a step begins; in the rows of one element, or in all that follow."""
     rng = np.random.default_rng(2)
     for row in (0, 1, 7, 8, 15, 16, 17, 23, 24, 31, 32, 40, 47):
         for after in (row + 1, 48):
@@ -193,6 +193,6 @@ def test_smooth_maxima_next_to_the_largest_cell(beta: float) -> None:
             x = np.where(tall, np.float32(np.sign(beta)) * rng.uniform(2, 9, x.shape).astype("f"), x)
             check_norm("smooth", beta, x, (9, 9))
     check_norm("smooth", beta, np.zeros((30, 40), "f"), (9, 9), (8, 8))
-    x = np.full((30, 40), -9 * np.sign(beta), "f")  # one cell is all that counts: results are equal to it
+    x = np.full((30, 40), -9 * np.sign(beta), "f")  # one element is all that counts: results are equal to it
     x[14, 20] = 9 * np.sign(beta)
     check_norm("smooth", beta, x, (9, 9), (1, 0))

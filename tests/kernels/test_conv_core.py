@@ -158,9 +158,9 @@ def test_large_filters_are_as_exact_as_a_plain_sum(dtype: str, result: str) -> N
     plain = np.zeros((rows, columns), dtype)
     exact = np.zeros((rows, columns), np.longdouble)
     for i, j in np.ndindex(25, 26):
-        cells = padded[i : i + rows, j : j + columns]
-        plain += cells * turned[i, j]
-        exact += cells.astype(np.longdouble) * turned[i, j].astype(np.longdouble)
+        elements = padded[i : i + rows, j : j + columns]
+        plain += elements * turned[i, j]
+        exact += elements.astype(np.longdouble) * turned[i, j].astype(np.longdouble)
     other = "x" if result == "y" else "y"
     got = convolve(frame, result, {"w": w, other: source})[0, :, :, 0]
     assert np.sqrt(np.mean((got - exact) ** 2)) <= 2 * np.sqrt(np.mean((plain - exact) ** 2))
@@ -196,7 +196,7 @@ def test_every_number_of_channels_around_the_vector_widths(level: str, dtype: st
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_length_of_a_row(level: str) -> None:
-    """Rows of 1 to 70 cells, filters of 1 to 9, strides, dilations, one channel and several."""
+    """Rows of 1 to 70 elements, filters of 1 to 9, strides, dilations, one channel and several."""
     rng = np.random.default_rng(3)
     for n in range(1, 71):
         for k, s, d, channels, groups in ((1, 1, 1, 4, 1), (3, 1, 1, 1, 1), (3, 2, 1, 3, 1), (9, 1, 1, 2, 2),
@@ -232,7 +232,7 @@ def test_large_enough_to_be_cut_into_blocks(layout: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("layout", ["channels_last", "channels_first"])
 def test_small_planes_of_many_channels(layout: str, level: str) -> None:
-    """3x3 filters on 64 channels and more: planes of every size from one cell on, and padding of every kind."""
+    """3x3 filters on 64 channels and more: planes of every size from one element on, and padding of every kind."""
     rng = np.random.default_rng(7)
     for rows, columns, pads, channels in ((1, 1, 1, 64), (1, 70, 1, 64), (2, 3, "same", 65), (6, 6, 0, 40),
                                           (4, 4, 1, 33), (4, 5, ((0, 1), (2, 0)), 64), (5, 6, 2, 140),
@@ -251,7 +251,7 @@ def test_small_planes_of_many_channels(layout: str, level: str) -> None:
 
 @pytest.mark.parametrize("layout", ["channels_last", "channels_first"])
 @pytest.mark.parametrize("level", LEVELS)
-def test_the_strides_of_axes_of_one_cell_mean_nothing(level: str, layout: str) -> None:
+def test_the_strides_of_axes_of_one_element_mean_nothing(level: str, layout: str) -> None:
     """NumPy leaves anything there: what a reversed slice had, or a larger array."""
     rng = np.random.default_rng(6)
     first = layout == "channels_first"

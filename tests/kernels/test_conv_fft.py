@@ -89,16 +89,16 @@ def check(frame: ConvGeometry, dtype: Any = "f", results: Any = RESULTS, **how: 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_around_the_ends_of_blocks(level: str, layout: str) -> None:
-    """Blocks of 256 cells give 197 results of 60 taps: one, two and three blocks, one cell less and more."""
+    """Blocks of 256 elements give 197 results of 60 taps: one, two and three blocks, one element less and more."""
     for results in (1, 2, 196, 197, 198, 393, 394, 395, 590, 591, 592):
         check(frame_of(layout, 1, (results + 59,), (60,), channels=1, filters=1), level=level)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("cells", [1, 2, 63, 64, 255, 256, 257, 500])
-def test_filters_longer_than_the_signal(cells: int, layout: str) -> None:
+@pytest.mark.parametrize("elements", [1, 2, 63, 64, 255, 256, 257, 500])
+def test_filters_longer_than_the_signal(elements: int, layout: str) -> None:
     for taps in (255, 256, 257, 300):
-        check(frame_of(layout, 2, (cells,), (taps,), channels=2, filters=3, padding=taps - 1))
+        check(frame_of(layout, 2, (elements,), (taps,), channels=2, filters=3, padding=taps - 1))
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3])
@@ -127,7 +127,7 @@ def test_strides_and_dilations(level: str) -> None:
 
 
 def test_long_lines_are_matrices_of_every_shape() -> None:
-    """Blocks of 2⁸ to 2¹⁵ cells: square matrices, and those twice as wide as high."""
+    """Blocks of 2⁸ to 2¹⁵ elements: square matrices, and those twice as wide as high."""
     for power in range(8, 16):
         taps = 2 ** (power - 1) + 1
         check(frame_of("channels_first", 1, (3 * taps // 2,), (taps,), channels=1, filters=1))

@@ -55,8 +55,8 @@ def test_depthwise_on_one_axis_and_on_three(layout: str) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_depthwise_filter_sees_only_real_cells(layout: str) -> None:
-    """Cells behind the end of a row, which vectors read too, do not count: not even if they are infinite."""
+def test_a_depthwise_filter_sees_only_real_elements(layout: str) -> None:
+    """Elements behind the end of a row, which vectors read too, do not count: not even if they are infinite."""
     frame = frame_of(layout, 1, (4, 11), (3, 3), channels=3, filters=3, groups=3, padding=((0, 0), (0, 0)))
     x, y = np.ones(frame.x, "f"), np.ones(frame.y, "f")
     x[(0, 1, 3, 10) if frame.channels_first else (0, 3, 10, 1)] = np.inf
@@ -119,7 +119,7 @@ def test_every_number_of_filters(level: str, layout: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_every_second_cell_of_rows_of_every_length(level: str) -> None:
+def test_every_second_element_of_rows_of_every_length(level: str) -> None:
     for columns, width in itertools.product((*range(1, 40), 65, 66), (1, 2, 3)):
         given = {"channels": 3, "filters": 3, "groups": 3, "stride": (1, 2), "padding": (0, 1)}
         check(frame_of("channels_first", 1, (3, columns), (2, width), **given), level, shift=columns % 4)

@@ -1,7 +1,7 @@
 """The rounding error of float32 convolutions and of both derivatives beside torch's, measured against float64.
 
 Sums have the lengths of the rows of the benchmarks, and of two deep layers; planes and batches are those of the rows,
-where one filter has thousands of cells smaller ones. The table in docs/semantics.md is printed by running this file.
+where one filter has thousands of elements smaller ones. The table in docs/semantics.md is printed by running this file.
 """
 
 from __future__ import annotations
@@ -153,11 +153,11 @@ def print_table() -> None:
     print("| | forward | VJP by `x` | VJP by `w` |\n| --- | --- | --- | --- |")
     for name in CASES:
         held = work(name)
-        cells = []
+        elements = []
         for got, theirs, exact in zip(ours(held, "channels_first"), held.theirs, held.exact, strict=True):
             pairs = [tuple(1e7 * e for e in error(each, exact)) for each in (got, theirs)]
-            cells.append(" / ".join(f"{rms:.1f}, {largest:.0f}" for rms, largest in pairs))
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+            elements.append(" / ".join(f"{rms:.1f}, {largest:.0f}" for rms, largest in pairs))
+        print(f"| {name} | {' | '.join(elements)} |", flush=True)
 
 
 if __name__ == "__main__":

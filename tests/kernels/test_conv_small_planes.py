@@ -16,7 +16,7 @@ from conv_checks import LAYOUTS, check, frame_of
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_small_planes_of_every_window(level: str, layout: str) -> None:
-    """Strides, dilations, padding on one side, and a window of which no tap sees real cells everywhere."""
+    """Strides, dilations, padding on one side, and a window of which no tap sees real elements everywhere."""
     for space, window, stride, dilation, padding in (
         ((7, 7), (3, 3), 1, 1, 1), ((14, 13), (3, 3), 2, 1, 1), ((4, 4), (3, 3), 1, 1, 1), ((7, 5), (1, 1), 1, 1, 0),
         ((9, 8), (3, 2), 1, 2, ((2, 0), (0, 1))), ((5, 5), (1, 3), (2, 1), 1, (0, 1)), ((3, 3), (3, 3), 1, 1, 3),

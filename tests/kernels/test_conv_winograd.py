@@ -74,7 +74,7 @@ def test_winograd_on_more_axes(layout: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_winograd_of_phases_from_their_least_plane_on(level: str, layout: str) -> None:
-    """The adjoint with a stride: phases of two taps, and of three and two. 5 cells are 3 windows, 6 and 7 are 4."""
+    """The adjoint with a stride: phases of two taps, and of three and two. 5 elements are 3 windows, 6 and 7 are 4."""
     for window, stride, padding in (
         (4, 2, 1),
         (4, 2, 0),
@@ -165,7 +165,7 @@ def strides(name: str) -> int:
 
 
 def pads_of(name: str) -> tuple[tuple[int, int], ...]:
-    """As many cells as results."""
+    """As many elements as results."""
     _, window, dilation, _ = SHAPES[name]
     if strides(name) > 1:
         return ((1, 1),) * len(window)

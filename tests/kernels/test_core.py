@@ -87,7 +87,7 @@ def test_lp(case: Case, p: float, exponent: int) -> None:
 def test_smooth_max(case: Case, beta: float, pad_value: float | None) -> None:
     with case.setting():
         got = core.smooth_max_pool(case.x, case.geometry, beta, pad_value)
-    # Where the cells cancel, the error is that of the largest of them.
+    # Where the elements cancel, the error is that of the largest of them.
     rounding = 1e-6 if got.dtype.itemsize == 2 else 1e-7 if got.dtype.itemsize == 4 else 1e-14
     check_close(
         got, reference.smooth_max_pool(case.x, case.geometry, beta, pad_value), rounding * max(1.0, 1 / abs(beta)) * 4
@@ -100,7 +100,7 @@ def test_smooth_max(case: Case, beta: float, pad_value: float | None) -> None:
     st.sampled_from([1.0, -1.0, 1e3, -1e6, 1e20]),
     st.sampled_from([1.0, 3.0, 0.7, 1e5]),
 )
-def test_lp_and_smooth_max_are_bounded_by_a_cell(case: Case, beta: float, p: float) -> None:
+def test_lp_and_smooth_max_are_bounded_by_a_element(case: Case, beta: float, p: float) -> None:
     with case.setting():
         smooth = core.smooth_max_pool(case.x, case.geometry, beta, None)
         norm = core.lp_pool(case.x, case.geometry, p)
@@ -183,7 +183,7 @@ def test_a_nan_in_every_lane(level: str, dtype: str, k: int) -> None:
 
 @thorough
 @given(cases([np.dtype("d")]), st.booleans())
-def test_numbers_of_cells(case: Case, padded: bool) -> None:
+def test_numbers_of_elements(case: Case, padded: bool) -> None:
     """The divisors of averages, by arithmetic, against those by counting."""
     np.testing.assert_array_equal(case.geometry.counts(padded), reference.counts(case.geometry, padded))
 
@@ -195,3 +195,13 @@ def test_as_many_axes_as_numpy_has() -> None:
     assert core.sum_pool(x, geometry, True).item() == 6 + 12j
     assert core.avg_pool(x, geometry, False, None, True).item() == 1.5 + 3j
     assert core.select_with_indices(x.real, geometry, True, False)[1].item() == 3
+
+
+@pytest.mark.parametrize("dtype", ["f", "d", "e"])
+def test_offsets_that_are_broadcast(dtype: str) -> None:
+    """As a batch that shares them has them: without a copy, with strides of 0."""
+    geometry = parse_window((2,)).on((3, 4))
+    offsets = np.broadcast_to(np.array([0, 1], np.uint8), (3, 2))
+    g = np.arange(1, 7).reshape(3, 2).astype(dtype)
+    assert core.scatter_add(g, offsets, geometry).tolist() == [[1, 0, 0, 2], [3, 0, 0, 4], [5, 0, 0, 6]]
+    assert core.gather(core.scatter_add(g, offsets, geometry), offsets, geometry).tolist() == g.tolist()

@@ -24,7 +24,7 @@ FLOATS = [np.dtype("f"), np.dtype("d")]
 
 
 def pairs(k: int, n: int) -> list[tuple[int, int]]:
-    """No padding, some, and as much as there is room for: windows that lack some cells, and windows without one."""
+    """No padding, some, and as much as there is room for: windows that lack some elements, and windows without one."""
     return [(0, 0), (1, 0), (k - 1, 1), (2 * n % 5 + k, k)]
 
 
@@ -68,7 +68,7 @@ def test_volumes_in_rows(dtype: np.dtype[Any]) -> None:
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, np.dtype("B"), np.dtype("e")], ids=str)
-def test_another_order_of_axes_is_another_order_of_cells(dtype: np.dtype[Any]) -> None:
+def test_another_order_of_axes_is_another_order_of_elements(dtype: np.dtype[Any]) -> None:
     """Rows and lanes whose axes lie the other way round in memory, and arrays that are not in one piece."""
     rng = np.random.default_rng(1)
     base = ties(rng, (3, 12, 20, 72), dtype), rough(rng, (3, 12, 20, 72), dtype)
@@ -91,7 +91,7 @@ def test_nans_are_made_quiet_wherever_they_lie() -> None:
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *HALVES], ids=str)
-def test_zeros_keep_the_sign_that_the_order_of_cells_gives_them(dtype: np.dtype[Any]) -> None:
+def test_zeros_keep_the_sign_that_the_order_of_elements_gives_them(dtype: np.dtype[Any]) -> None:
     rng = np.random.default_rng(2)
     for shape, axes in (((2, 9, 70), (1, 2)), ((2, 9, 11, 32), (1, 2))):
         x = rng.choice(np.array([0.0, -0.0]), shape).astype(dtype)
@@ -109,7 +109,7 @@ def test_zeros_keep_the_sign_that_the_order_of_cells_gives_them(dtype: np.dtype[
 @pytest.mark.parametrize("dtype", ["f", "d"])
 @pytest.mark.parametrize("window", [(2,), (3,), (2, 2), (1, 2), (2, 2, 2), (3, 2)])
 def test_values_are_repeated(dtype: str, window: tuple[int, ...]) -> None:
-    """The transpose of a sum over windows that tile: rows cut at odd and even cells, cells that no window sees."""
+    """The transpose of a sum over windows that tile: rows cut at odd and even elements, unseen elements."""
     for i, (n, stride) in enumerate(itertools.product((16, 17, 33, 64), (0, 1))):
         steps = tuple(k + stride * (q % 2) for q, k in enumerate(window))
         for lanes, low in ((1, 0), (1, 1), (16, 0), (33, 1)):
@@ -143,7 +143,7 @@ def test_smooth_maxima(window: tuple[int, int], stride: int) -> None:
 
 def check_norm(pool: Any, window: tuple[int, int], stride: int | tuple[int, int]) -> None:
     """Near float64's result, and to the bit what each window gives on its own, which is too short for this path; also
-    beside cells that are not moderate."""
+    beside elements that are not moderate."""
     rng = np.random.default_rng(3)
     for shape, axes in (((2, 9, 70), (1, 2)), ((9, 8, 40), (0, 1))):
         calm = rng.standard_normal(shape).astype("f")

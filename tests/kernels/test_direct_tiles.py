@@ -1,5 +1,5 @@
-"""Windows that share few cells: max and min go down before they go along a row, which must not be seen. Windows of many
-rows: some rows at a time."""
+"""Windows that share few elements: max and min reduce columns before rows, which must not change a bit. Windows of many
+rows are reduced some rows at a time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def geometries(lanes: int) -> list[Geometry]:
 
 
 def doubtful(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any], kind: str) -> Array:
-    """Cells whose order tells: zeros of both signs, or NaN of several payloads; often, or once in the array."""
+    """Elements whose order tells: zeros of both signs, or NaN of several payloads; often, or once in the array."""
     x: Array = -np.abs(rng.standard_normal(shape)).astype(dtype) - dtype.type(1)
     bits = x.view(f"u{dtype.itemsize}")
     nan = np.array(np.nan, dtype).view(bits.dtype)
@@ -76,7 +76,7 @@ def test_order_is_not_seen(kind: str, dtype: np.dtype[Any], lanes: int) -> None:
 
 @pytest.mark.parametrize("lanes", [1, 5, 40])
 @pytest.mark.parametrize("dtype", [*FLOATS, *OTHERS], ids=str)
-def test_plain_cells(dtype: np.dtype[Any], lanes: int) -> None:
+def test_plain_elements(dtype: np.dtype[Any], lanes: int) -> None:
     rng = np.random.default_rng(1)
     for geometry in geometries(lanes):
         shape = geometry.shape

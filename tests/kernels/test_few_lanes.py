@@ -1,5 +1,5 @@
-"""Cells of a few elements each, as the channels of a picture are: they are joined by groups of up to 64 bytes, 16 at a
-time, and rows of them are brought in and written in one piece."""
+"""Pixels of a few channels (channels last): reduced in groups of up to 64 bytes, 16 at a time; a row of pixels is read
+and written at once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_groups(dtype: np.dtype[Any], k: int, s: int, d: int) -> None:
 
 @pytest.mark.parametrize("dtype", [np.dtype(t) for t in "Bfe"], ids=str)
 def test_channels_that_are_not_in_one_piece(dtype: np.dtype[Any]) -> None:
-    """Three of four channels, every second cell, rows that are longer than the array, axes the other way round."""
+    """Three of four channels, every second element, rows that are longer than the array, axes the other way round."""
     rng = np.random.default_rng(4)
     for make in (ties, rough):
         whole = make(rng, (9, 32, 4), dtype)

@@ -33,7 +33,7 @@ PAST_CACHE = (8 << 20) // 8  # so many indices are
 
 
 def numbered(geometry: Geometry) -> Array:
-    """Each cell's flat index over the pooled axes, and one more."""
+    """Each element's flat index over the pooled axes, and one more."""
     index = np.indices(geometry.shape)
     flat = np.zeros(geometry.shape)
     for axis in geometry.axes:

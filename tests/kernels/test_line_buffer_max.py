@@ -21,7 +21,7 @@ VECTORS = (16, 32, 64)  # bytes, on one level or another
 Pair = tuple[int, int]
 NONE: tuple[Pair, Pair] = ((0, 0), (0, 0))
 ONE: tuple[Pair, Pair] = ((1, 1), (1, 1))
-# Windows of up to 3 × 3 cells that lie one apart, and what is just beyond that: window, stride, dilation, padding.
+# Windows of up to 3 × 3 elements that lie one apart, and what is just beyond that: window, stride, dilation, padding.
 SLIDES: list[tuple[Pair, Pair, Pair, tuple[Pair, Pair]]] = [
     ((3, 3), (1, 1), (1, 1), NONE),
     ((2, 2), (1, 1), (1, 1), NONE),
@@ -38,7 +38,7 @@ SLIDES: list[tuple[Pair, Pair, Pair, tuple[Pair, Pair]]] = [
     ((3, 3), (1, 1), (2, 1), NONE),
     ((3, 3), (1, 1), (1, 2), ((0, 0), (2, 1))),
 ]
-# The same with lanes: a row of cells is then one row of all their lanes.
+# The same with lanes: a row of elements is then one row of all their lanes.
 SUMS = [(*slide, 1) for slide in SLIDES] + [
     ((3, 3), (1, 1), (1, 1), ONE, 3),
     ((2, 3), (1, 1), (1, 1), ((0, 3), (3, 0)), 8),
@@ -92,7 +92,7 @@ def test_sliding(dtype: np.dtype[Any]) -> None:
             reach = (window[1] - 1) * dilation[1] + 1
             shape = (2, 7, max(1, o + reach - 1 - sum(padding[1])))
             geometry = parse_window(window, stride, padding, dilation).on(shape)
-            if dtype.kind in "fV" and i % 2:  # the order of cells in the window is not that in memory
+            if dtype.kind in "fV" and i % 2:  # the order of elements in the window is not that in memory
                 turned = parse_window(window[::-1], stride[::-1], padding[::-1], dilation[::-1], False, (2, 1))
                 geometry = turned.on(shape)
             if dtype in HALVES:
@@ -108,8 +108,8 @@ def test_sliding(dtype: np.dtype[Any]) -> None:
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_one_wild_cell_is_found_wherever_it_is(dtype: np.dtype[Any]) -> None:
-    """A -0.0 or a NaN among numbers that lose against it, in every cell of rows of two vectors and some."""
+def test_one_wild_element_is_found_wherever_it_is(dtype: np.dtype[Any]) -> None:
+    """A -0.0 or a NaN among numbers that lose against it, in every element of rows of two vectors and some."""
     infinity = 0x7C00 if dtype == np.float16 else 0x7F80
     for largest, others in ((True, -5.0), (False, 5.0), (True, 0.0), (False, 0.0)):
         for wild in (0x8000, infinity | 0x240, infinity | 0x8241):
@@ -131,7 +131,7 @@ def test_one_wild_cell_is_found_wherever_it_is(dtype: np.dtype[Any]) -> None:
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("wild", ["none", "all", "ties"])
 def test_halves_in_passes(dtype: np.dtype[Any], wild: str) -> None:
-    """Every way of a pass: in a row, by doubling, sweeping, halving; strides, lanes, bins, windows without a cell."""
+    """Every form of a pass: in a row, log-step, van Herk, halving; strides, lanes, bins, windows of padding only."""
     rng = np.random.default_rng(2)
     for shape, window, stride, padding, dilation, axes in [
         ((3, 9, 40), (5, 4), 1, 2, 1, None), ((2, 40, 33), (9, 9), 1, 4, 1, None),
@@ -197,7 +197,7 @@ def test_sliding_sums(dtype: np.dtype[Any]) -> None:
 
 @pytest.mark.parametrize("dtype", [np.dtype("q"), np.dtype("Q")], ids=str)
 def test_averages_of_words(dtype: np.dtype[Any]) -> None:
-    """A cell of 64 bits is rounded to a double once: halfway between two doubles, just beside it, and at the limits."""
+    """A 64-bit integer is rounded to a double once: halfway between two doubles, next to it, and at the limits."""
     rng = np.random.default_rng(4)
     limits = np.iinfo(dtype)
     near = [0, 1, 2**31, 2**32, 2**52, 2**53, 2**54, 2**62, 2**63, 2**64, 3 << 61]

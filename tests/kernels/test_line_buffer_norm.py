@@ -39,10 +39,10 @@ def check(name: str, how: float, x: Array, geometry: Geometry, pad: float | None
         assert same_bits(got[~finite], exact[~finite].astype("f"))
 
 
-def cells(shape: tuple[int, ...], how: float, name: str, seed: int = 0) -> Array:
+def elements(shape: tuple[int, ...], how: float, name: str, seed: int = 0) -> Array:
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(shape) * 3 / (abs(how) if name == "smooth" else 1.0)
-    return np.where(rng.random(shape) < 0.3, 0.0, x).astype("f")  # windows of zeros, and with one other cell
+    return np.where(rng.random(shape) < 0.3, 0.0, x).astype("f")  # windows of zeros, and with one other element
 
 
 @pytest.mark.parametrize(("name", "how"), HOWS)
@@ -53,39 +53,39 @@ def test_windows_around_where_strips_take_over(name: str, how: float) -> None:
         lead, step = [(3, 1), (2, 1), (3, 2), (1, 1), (4, 1)][i % 5]
         shape = (2, 7, n + k - 1 - min(sum(padding), n - 1))
         window = parse_window((lead, k), (step, 1), ((i % 3, 1), padding), 1, bool(i % 2))
-        check(name, how, cells(shape, how, name), window.on(shape))
+        check(name, how, elements(shape, how, name), window.on(shape))
     for i, (lanes, s) in enumerate(itertools.product((15, 16, 17, 40), (1, 2))):
         deep = (2, 6, 9, lanes)
         window = parse_window((3, 1 + i % 3), (1 + i % 2, s), (i % 3, i % 4), 1, False, (1, 2))
-        check(name, how, cells(deep, how, name), window.on(deep))
+        check(name, how, elements(deep, how, name), window.on(deep))
 
 
 @pytest.mark.parametrize(("name", "how"), [HOWS[0], HOWS[2], HOWS[5], HOWS[6]])
 def test_rows_longer_than_a_strip(name: str, how: float) -> None:
     for n, k in itertools.product((2047, 2048, 2049, 4098), (2, 3)):
         shape = (2, 5, n + 2)
-        check(name, how, cells(shape, how, name), parse_window((k, 3), 1, (1, 0)).on(shape))
+        check(name, how, elements(shape, how, name), parse_window((k, 3), 1, (1, 0)).on(shape))
     for lanes, k in itertools.product((1024, 2048, 2064), (2, 3)):
         shape = (5, 5, lanes)
-        check(name, how, cells(shape, how, name), parse_window((k, 3), 1, (0, 1), 1, False, (0, 1)).on(shape))
+        check(name, how, elements(shape, how, name), parse_window((k, 3), 1, (0, 1), 1, False, (0, 1)).on(shape))
 
 
 @pytest.mark.parametrize(("name", "how"), HOWS)
 def test_two_rows_at_a_time(name: str, how: float) -> None:
-    """Rows of windows that make pairs, one too many or none; rows of cells that end with a vector, before and after it;
-    windows that are cut, with one cell and without."""
+    """An even and an odd number of window rows; row lengths around a whole number of vectors; windows cut by the edge
+    to one element or none."""
     for i, (rows, n) in enumerate(itertools.product((1, 2, 3, 4, 7), (7, 8, 9, 15, 16, 17, 32))):
         k = 2 + i % 2
         along = [(0, 0), (1, 1), (k - 1, k - 1), (0, k), (k, 0)][i % 5]
         shape = (2, rows + k - 1, n)
-        check(name, how, cells(shape, how, name, i), parse_window((k, k), 1, ((i % 3, i % 4), along)).on(shape))
+        check(name, how, elements(shape, how, name, i), parse_window((k, k), 1, ((i % 3, i % 4), along)).on(shape))
     for i, (rows, lanes) in enumerate(itertools.product((1, 2, 5), (15, 16, 17, 24))):
         deep = (rows + 2, 5, lanes)
         geometry = parse_window((3, 3), 1, (i % 2, i % 4), 1, False, (0, 1)).on(deep)
-        check(name, how, cells(deep, how, name, i), geometry)
-    for d in (11, 12, 13):  # cells of 12 columns: windows further apart than that may have none in their middle
+        check(name, how, elements(deep, how, name, i), geometry)
+    for d in (11, 12, 13):  # elements of 12 columns: windows further apart than that may have none in their middle
         geometry = parse_window((2, 2), 1, (0, 13), (1, d)).on((5, 12))
-        check(name, how, cells((5, 12), how, name, d), geometry)
+        check(name, how, elements((5, 12), how, name, d), geometry)
 
 
 @pytest.mark.parametrize(("name", "how"), [HOWS[0], HOWS[2], HOWS[5], HOWS[6]])
@@ -93,13 +93,13 @@ def test_other_geometries(name: str, how: float) -> None:
     """Dilated windows up to where the ring ends, one axis, lanes that are not in one piece, other orders of axes."""
     for d in (2, 7, 8):  # rows of a ring: 5, 15, 17
         shape = (20, 40)
-        check(name, how, cells(shape, how, name), parse_window((3, 3), 1, (d, 0), (d, 2)).on(shape))
+        check(name, how, elements(shape, how, name), parse_window((3, 3), 1, (d, 0), (d, 2)).on(shape))
     for d in (31, 32, 33, 10**9):  # along the row, with padding that no memory is made for
-        check(name, how, cells((3, 90), how, name), parse_window((2, 3), 1, (0, d), (1, d)).on((3, 90)))
-        check(name, how, cells((70, 16), how, name), parse_window((3,), 1, d, d, False, 0).on((70, 16)))
-    check(name, how, cells((3, 50), how, name), parse_window((3,), 1, 1).on((3, 50)))
-    check(name, how, cells((3, 9, 20), how, name), parse_window((3,), 1, 1, 1, False, 1).on((3, 9, 20)))
-    wide = cells((2, 8, 18, 48), how, name)
+        check(name, how, elements((3, 90), how, name), parse_window((2, 3), 1, (0, d), (1, d)).on((3, 90)))
+        check(name, how, elements((70, 16), how, name), parse_window((3,), 1, d, d, False, 0).on((70, 16)))
+    check(name, how, elements((3, 50), how, name), parse_window((3,), 1, 1).on((3, 50)))
+    check(name, how, elements((3, 9, 20), how, name), parse_window((3,), 1, 1, 1, False, 1).on((3, 9, 20)))
+    wide = elements((2, 8, 18, 48), how, name)
     for x in (wide[:, :, ::2], wide[..., ::2], wide[..., :24], wide[:, ::-1], wide[:, :, ::-1]):
         for axes in ((1, 2), (2, 1), (2, 3)):
             check(name, how, x, parse_window((3, 2), 1, 1, 1, False, axes).on(x.shape))
@@ -111,11 +111,11 @@ def test_padding_that_counts(beta: float, pad: float) -> None:
     for shape, axes in (((2, 8, 30), (1, 2)), ((2, 6, 8, 20), (1, 2))):
         for padding in (0, 1, 4):
             geometry = parse_window((3, 3), 1, padding, 1, False, axes).on(shape)
-            check("smooth", beta, cells(shape, beta, "smooth"), geometry, pad)
+            check("smooth", beta, elements(shape, beta, "smooth"), geometry, pad)
 
 
 @pytest.mark.parametrize(("name", "how"), HOWS)
-def test_cells_that_are_not_moderate(name: str, how: float) -> None:
+def test_elements_that_are_not_moderate(name: str, how: float) -> None:
     """At, below and above the limits, as few as one in an array: the same windows are computed the long way."""
     most = np.float32(40 / abs(how)) if name == "smooth" else np.float32(1e7)
     around = [most, np.nextafter(most, np.float32(0)), np.nextafter(most, np.float32(np.inf))]
@@ -125,6 +125,6 @@ def test_cells_that_are_not_moderate(name: str, how: float) -> None:
     quiet, payload = np.float32(np.nan), np.array([0x7FC00001], np.uint32).view("f")[0]
     for i, value in enumerate([*around, np.float32(np.inf), np.float32(1e30), quiet, payload]):
         for sign in (1, -1):
-            x = cells((2, 9, 35), how, name)
+            x = elements((2, 9, 35), how, name)
             x[1, i % 9, 3 * i + (sign > 0)] = np.float32(sign) * value
             check(name, how, x, parse_window((3, 3), 1, i % 2).on(x.shape))

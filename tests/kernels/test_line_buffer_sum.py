@@ -19,7 +19,7 @@ SMALL = [np.dtype("e"), BFLOAT16, np.dtype("b"), np.dtype("H")]
 
 
 def check(shape: tuple[int, ...], geometry: Geometry, dtype: np.dtype[Any]) -> None:
-    """Sums, and averages by counts and by divisors, of cells among which are -0.0 and NaN."""
+    """Sums, and averages by counts and by divisors, of elements among which are -0.0 and NaN."""
     rng = np.random.default_rng(sum(shape))
     x = rough(rng, shape, dtype)
     if dtype.kind in "fV":
@@ -31,7 +31,7 @@ def check(shape: tuple[int, ...], geometry: Geometry, dtype: np.dtype[Any]) -> N
 @pytest.mark.parametrize("dtype", [*FLOATS, *SMALL], ids=str)
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_rows_around_where_sums_slide(k: int, dtype: np.dtype[Any]) -> None:
-    """Rows of about 192 bytes; windows of up to three rows and cells, and of more; every kind of cut."""
+    """Rows of about 192 bytes; windows of up to three rows and elements, and of more; every kind of cut."""
     item = dtype.itemsize
     for i, o in enumerate((192 // item - 1, 192 // item, 192 // item + 1, 70)):
         for j, (lead, step) in enumerate(((3, 1), (2, 1), (3, 2), (1, 1), (4, 1), (2, 3))):
@@ -55,7 +55,7 @@ def test_sums_over_lanes(dtype: np.dtype[Any]) -> None:
 @pytest.mark.parametrize("totals", [4 * 1024, 32 * 1024, 70_000])
 def test_long_rows(totals: int, more: int, dtype: np.dtype[Any]) -> None:
     """Up to 4 KiB of totals there are two rows of them. From 32 KiB on a row is cut in pieces: the windows across its
-    end see cells of the next."""
+    end see elements of the next."""
     n = totals // (2 if dtype.kind == "i" else 4) + more
     for shape, axes in (((4, n), (0, 1)), ((3, 3, n), (0, 1)), ((n,), (0,))):
         k = (3, 3) if len(axes) == 2 else (3,)

@@ -31,7 +31,7 @@ def test_doubling(k: int) -> None:
     for i, run in enumerate(RUNS):
         for s, d, padding in (ways_on[(i + k) % 5], ways_on[(i + k + 2) % 5]):
             n = (k - 1) * d + 1 + 4 * s
-            # Lines of cells follow each other in one pass along axis 1, which is the second one where there are two.
+            # Lines of elements follow each other in one pass along axis 1, which is the second one where there are two.
             window, axes = (((1, k), (0, 1)), ((k, 2), (1, 0)))[k < 18 and i % 2]
             stride, dilation, padded = (1, s), (1, d), ((1, 0), padding)
             if axes == (1, 0):
@@ -79,7 +79,7 @@ PLANES = 8192  # bytes of planes up to which some are taken together
 
 @pytest.mark.parametrize(("dtype", "lanes"), [("f", 1), ("d", 1), ("B", 1), ("h", 1), ("e", 1), ("f", 3)])
 def test_small_planes(dtype: str, lanes: int) -> None:
-    """Planes of a few rows, and of as many cells as are just taken together, or not."""
+    """Planes of a few rows, and of as many elements as are just taken together, or not."""
     held = np.dtype(dtype)
     rng = np.random.default_rng(lanes)
     wide = PLANES // ({"e": 4, "B": 2, "h": 4}.get(dtype, held.itemsize) * lanes * 8)
@@ -133,7 +133,7 @@ def test_halving(dtype: str) -> None:
 
 
 def paired(x: Array) -> Array:
-    """The tree of a sum over the last axis, by levels: as reference.tree_sum, and fast where there are many cells."""
+    """The tree of a sum over the last axis, by levels: as reference.tree_sum, but fast."""
     size = 1 << (x.shape[-1] - 1).bit_length()
     x = np.concatenate([x, np.zeros((*x.shape[:-1], size - x.shape[-1]), x.dtype)], -1)
     while x.shape[-1] > 1:
@@ -143,7 +143,7 @@ def paired(x: Array) -> Array:
 
 @pytest.mark.parametrize("k", [8191, 8192, 8193, 20000, 9 * 8192 - 1, 9 * 8192 + 1, 17 * 8192 + 5])
 def test_halving_by_blocks(k: int) -> None:
-    """Blocks of 8192 cells; what more than eight of them give is halved in turn."""
+    """Blocks of 8192 elements; what more than eight of them give is halved in turn."""
     rng = np.random.default_rng(k)
     few = rough(rng, (3, 100), np.dtype("f"))
     assert same_bits(paired(few)[:, 0], reference.tree_sum(few, 1))
@@ -170,7 +170,7 @@ def test_halving_by_blocks(k: int) -> None:
 
 @pytest.mark.parametrize("s", [1, 2, 3, 5, 64, 65])
 def test_transposes(s: int) -> None:
-    """Odd and even lengths, cells that no window sees, padding, and runs on both sides of 256 bytes."""
+    """Odd and even lengths, elements that no window sees, padding, and runs on both sides of 256 bytes."""
     for i, run in enumerate((1, 3, 31, 32, 33, 63, 64, 65)):
         for k, padding, more in ((1, 0, 0), (2, 1, 1), (3, 1, 0), (4, (0, 2), 2), (7, (3, 1), 1)):
             n = k + 9 * s + more if s < 9 else k + s + more
@@ -200,7 +200,7 @@ def test_tall_sums(taps: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("axes", [(0, 1), (1, 0)])
-def test_the_first_real_cell_wins_a_tie_with_padding(dtype: str, axes: tuple[int, int]) -> None:
+def test_the_first_real_element_wins_a_tie_with_padding(dtype: str, axes: tuple[int, int]) -> None:
     for window in ((2, 3), (9, 2), (3, 10), (33, 1), (1, 33)):
         padding = tuple((k // 2, k - 1) for k in window)
         for stride in (1, 2, 40):
@@ -211,7 +211,7 @@ def test_the_first_real_cell_wins_a_tie_with_padding(dtype: str, axes: tuple[int
 
 
 def test_rows_that_overlap_in_memory() -> None:
-    """Neighbouring cells of 96 lanes share half of them: 48 is what doubling takes at a time."""
+    """Neighbouring elements of 96 lanes share half of them: 48 is what doubling takes at a time."""
     base = rough(np.random.default_rng(0), (12000,), np.dtype("f"))
     for rows in (24, 48, 80):
         x = np.lib.stride_tricks.as_strided(base, (100, 96), (rows * 4, 4))
@@ -233,7 +233,7 @@ def test_bins_of_negative_zeros(dtype: str) -> None:
 
 @pytest.mark.parametrize(("dtype", "value"), [("uint8", 255), ("int8", -128), ("bool", True)])
 def test_sums_of_bytes(dtype: str, value: int) -> None:
-    """128 cells are summed in int16, 2^23 in int32."""
+    """128 elements are summed in int16, 2^23 in int32."""
     for window in ((1, 127), (1, 128), (1, 129), (8, 16), (16, 8), (3, 43), (127, 1), (128, 1), (129, 1), (129, 129)):
         for stride, padding in ((1, 0), (window, 0), (window, tuple(k // 2 for k in window))):
             geometry = parse_window(window, stride, padding).on((130, 130))
@@ -252,7 +252,7 @@ def test_sums_of_bytes(dtype: str, value: int) -> None:
 
 @pytest.mark.parametrize(("dtype", "value"), [("uint16", 65535), ("int16", -32768), ("uint32", 2**32 - 1)])
 def test_sums_of_shorts(dtype: str, value: int) -> None:
-    """2^15 cells are summed in int32."""
+    """2^15 elements are summed in int32."""
     for shape in ((2**15 - 1, 1), (2**15, 1), (2**15 + 1, 1), (1, 2**15), (1, 2**15 + 1), (128, 256), (128, 257)):
         x = np.full((2, *shape), value, dtype)
         for geometry in (

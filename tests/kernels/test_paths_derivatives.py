@@ -34,8 +34,8 @@ def few_values(shape: tuple[int, ...], nans: float = 0.0) -> Array:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("size", "lanes"), [(31, 1), (32, 1), (33, 1), (31, 5), (32, 5), (33, 5), (32, 40)])
-def test_windows_of_about_32_cells_are_scattered(dtype: str, size: int, lanes: int) -> None:
-    """Tap by tap up to 32 cells, window by window beyond; along rows and along lanes."""
+def test_windows_of_about_32_elements_are_scattered(dtype: str, size: int, lanes: int) -> None:
+    """Tap by tap up to 32 elements, window by window beyond; along rows and along lanes."""
     for k in {31: [(1, 31), (31, 1)], 32: [(4, 8), (2, 16)], 33: [(3, 11), (11, 3)]}[size]:
         for s, d, padding in ((1, 1, 0), (2, 1, 3), (3, 1, 1), (2, 2, 0), ((3, 2), 1, 2), (5, (1, 2), 1)):
             padded = tuple((min(padding, n - 1), 0) for n in k)
@@ -67,8 +67,8 @@ def test_scatter_of_small_windows(dtype: str, rank: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("k", [2, 3])
-def test_rows_of_cells_by_twos(k: int, dtype: str) -> None:
-    """Windows two apart along the row: two rows of cells at once where the second is seen by one row of windows that
+def test_rows_of_elements_by_twos(k: int, dtype: str) -> None:
+    """Windows two apart along the row: two rows of elements at once where the second is seen by one row of windows that
     sees the first too. Any number of rows, any cut at either end, rows that no window sees, and one more axis."""
     for i, (lead, step, rows) in enumerate(itertools.product((1, 2, 3), (1, 2, 3), (1, 2, 5, 8, 31))):
         if lead > 2 * step or lead > rows:
@@ -161,7 +161,7 @@ AVERAGES: list[dict[str, Any]] = [
     {"window": (2, 2), "stride": 1, "padding": 1, "divisor": 0.1, "count_include_pad": False},
     {"window": (2, 2), "dilation": 2, "stride": 1, "padding": "same"},
     {"window": (5, 6), "stride": 3, "padding": ((2, 4), (3, 3))},
-    {"window": (1, 1), "stride": 2, "padding": ((0, 3), (0, 0)), "count_include_pad": False},  # windows of no cell
+    {"window": (1, 1), "stride": 2, "padding": ((0, 3), (0, 0)), "count_include_pad": False},  # windows of no element
     {"window": (9, 1), "axes": (2, 0)},
 ]
 

@@ -80,7 +80,7 @@ LONG = {
     "overlap-save": ("x, w = r(32, 2**20, 4), r(2**14, 4, 4)", "cn.conv(x, w)"),
     "by the filter": ("x, w = r(160, 64, 64, 64), r(3, 3, 64, 256)\n" + PULL, "pull(y)"),
     "by a long filter": ("x, w = r(24, 2**20, 4), r(2**14, 4, 4)\n" + PULL, "pull(y)"),
-    "infinite cells": ("x, w = r(1, 2048, 2048, 1) * np.inf, r(127, 127, 1, 1)", "cn.conv(x, w)"),
+    "infinite elements": ("x, w = r(1, 2048, 2048, 1) * np.inf, r(127, 127, 1, 1)", "cn.conv(x, w)"),
     "windows": ("x = np.linspace(0, 1, 4000 * 4000).reshape(4000, 4000)", "cn.lp_pool(x, (900, 900), p=2.5, stride=1)"),
 }
 

@@ -1,6 +1,5 @@
-"""Windows two apart that lack their first or their last cell: they are joined with the others of a vector, whose cells
-are shifted for that, and give back to whole vectors of cells. Rows of every length about that of a vector, cut at one
-end, at both and at none."""
+"""Stride-2 windows whose first or last element is padding: computed in whole vectors, with a neighbouring element in
+place of the padding, forward and backward. Row lengths around a vector's, padded at one end, at both, at none."""
 
 from __future__ import annotations
 
@@ -21,17 +20,17 @@ WINDOWS_IN_A_ROW = [4, 7, 8, 9, 10, 15, 16, 17, 23, 24, 32, 40]
 
 
 def geometries(k: int, rows: int) -> list[Geometry]:
-    """Of windows that lack no cell above or below, and of those that do."""
+    """Of windows that lack no element above or below, and of those that do."""
     made = []
     for n, low, high in itertools.product(WINDOWS_IN_A_ROW, (0, 1, 2, 3), (0, 1, 2)):
-        cells = (n - 1) * 2 + k - low - high
-        if cells > 0:
-            made.append(parse_window((rows, k), (2, 2), ((low % 2, 0), (low, high))).on((3, 2 * rows + 1, cells)))
+        elements = (n - 1) * 2 + k - low - high
+        if elements > 0:
+            made.append(parse_window((rows, k), (2, 2), ((low % 2, 0), (low, high))).on((3, 2 * rows + 1, elements)))
     return made
 
 
 def data(geometry: Geometry, dtype: np.dtype[Any]) -> Array:
-    """Many equal cells, the least among them, zeros of both signs, and NaN."""
+    """Many equal elements, the least among them, zeros of both signs, and NaN."""
     rng = np.random.default_rng(sum(geometry.shape))
     x = ties(rng, geometry.shape, dtype)
     x[rng.random(x.shape) < 0.1] = -0.0
@@ -54,8 +53,8 @@ def test_the_way_back(k: int, rows: int, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("value", [-np.inf, np.inf, -0.0, np.nan, 1.0])
-def test_of_equal_cells_the_first_one_wins(value: float) -> None:
-    """A cell that is missing has its neighbour in its place, and must never be the winner."""
+def test_of_equal_elements_the_first_one_wins(value: float) -> None:
+    """An element that is missing has its neighbour in its place, and must never be the winner."""
     x = np.full((2, 5, 38), value, np.float32)
     for low, high in itertools.product((0, 1), (0, 1)):
         geometry = parse_window((3, 3), 2, ((1, 1), (low, high))).on(x.shape)

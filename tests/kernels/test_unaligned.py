@@ -16,7 +16,7 @@ from cases import LEVELS, Array, same_bits
 from cenote import _core
 
 DTYPES = ["float16", "float32", "float64"]
-# Winners given back cell by cell, tap by tap and window by window; sums that tile, overlap and leave gaps.
+# Winners given back element by element, tap by tap and window by window; sums that tile, overlap and leave gaps.
 WINDOWS: list[dict[str, Any]] = [
     {"window": (2, 2)},
     {"window": (2, 2), "padding": ((0, 1), (1, 0))},
@@ -53,9 +53,9 @@ def shifted(x: Array) -> Array:
 
 def packed(x: Array) -> Array:
     """The field of a packed record: rows are not a multiple of an element apart."""
-    records = np.zeros(x.shape[:-1], [("tag", "u1"), ("cells", x.dtype, x.shape[-1:])])
-    records["cells"] = x
-    return np.asarray(records["cells"])
+    records = np.zeros(x.shape[:-1], [("tag", "u1"), ("elements", x.dtype, x.shape[-1:])])
+    records["elements"] = x
+    return np.asarray(records["elements"])
 
 
 def crooked(x: Array) -> list[Array]:

@@ -23,6 +23,7 @@ PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 OTHERS = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "cpp/README.md", "cpp/conv/README.md", "cpp/experiments.md")
 DOCUMENTS = [*PAGES, *(ROOT / name for name in OTHERS)]
 TOOL = runpy.run_path(str(ROOT / "tools" / "dtype_table.py"))
+EXPLAINED = runpy.run_path(str(ROOT / "tools" / "explain_pictures.py"))
 PICTURE = runpy.run_path(str(ROOT / "tools" / "readme_picture.py"))
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -117,7 +118,7 @@ def table_under(text: str, heading: str) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of the first table under a heading."""
     section = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]
-    header, _, *rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    header, _, *rows = [[element.strip() for element in line.strip("|").split(" | ")] for line in lines]
     return header, rows
 
 
@@ -146,7 +147,7 @@ def test_the_page_of_dtypes_is_up_to_date() -> None:
 
 
 def test_the_table_of_dtypes_covers_every_operation_and_dtype() -> None:
-    header, rows = table_under(read(DTYPES), "What comes out")
+    header, rows = table_under(read(DTYPES), "Result dtypes")
     operations = set(re.findall(r"`(\w+)`", " ".join(header[1:])))
     assert operations == {name for name in cn.__all__ if name.endswith("pool") or name.startswith(("conv", "corr"))}
     listed = {row[0].strip("`") for row in rows}
@@ -159,9 +160,9 @@ def dtype_named(name: str) -> np.dtype[Any]:
     return dtype
 
 
-@pytest.mark.parametrize("row", table_under(read(DTYPES), "What comes out")[1], ids=lambda row: str(row[0]).strip("`"))
+@pytest.mark.parametrize("row", table_under(read(DTYPES), "Result dtypes")[1], ids=lambda row: str(row[0]).strip("`"))
 def test_operations_give_the_dtypes_that_the_table_says(row: list[str]) -> None:
-    header, _ = table_under(read(DTYPES), "What comes out")
+    header, _ = table_under(read(DTYPES), "Result dtypes")
     dtype = dtype_named(row[0].strip("`"))
     for swapped in (False, True):
         x = np.array([1, 0, 1, 1]).astype(dtype.newbyteorder() if swapped else dtype)
@@ -176,7 +177,7 @@ def test_operations_give_the_dtypes_that_the_table_says(row: list[str]) -> None:
                     assert result.dtype.isnative
 
 
-# Sums that come out differently in another dtype. The tree adds the first two cells, then the third: after a large
+# Sums that come out differently in another dtype. The tree adds the first two elements, then the third: after a large
 # number, a small one survives only where both fit.
 HALF, SINGLE = 2.0**11, 2.0**24
 WITNESSES: list[tuple[str, str, str, list[float], float]] = [
@@ -217,21 +218,21 @@ WITNESSES: list[tuple[str, str, str, list[float], float]] = [
 ]
 
 
-@pytest.mark.parametrize(("operation", "name", "held_in", "cells", "expected"), WITNESSES)
+@pytest.mark.parametrize(("operation", "name", "held_in", "elements", "expected"), WITNESSES)
 def test_sums_are_held_in_the_dtypes_that_the_table_says(
-    operation: str, name: str, held_in: str, cells: list[float], expected: float
+    operation: str, name: str, held_in: str, elements: list[float], expected: float
 ) -> None:
-    header, rows = table_under(read(DTYPES), "What sums are added in")
+    header, rows = table_under(read(DTYPES), "Accumulator dtypes")
     (row,) = [row for row in rows if row[0] == f"`{name}`"]
     (column,) = [i for i, title in enumerate(header) if f"`{operation}`" in title]
     assert row[column] == f"`{held_in}`"
-    x = np.array(cells, dtype_named(name))
+    x = np.array(elements, dtype_named(name))
     got = cn.conv(x[:, None], np.ones((3, 1, 1), x.dtype)) if operation == "conv" else getattr(cn, operation)(x, (3,))
     assert got.item() == expected
 
 
 def test_norms_and_smooth_maxima_are_held_in_float64() -> None:
-    header, rows = table_under(read(DTYPES), "What sums are added in")
+    header, rows = table_under(read(DTYPES), "Accumulator dtypes")
     assert header[-1] == "`lp_pool`, `smooth_max_pool`"
     assert {row[-1] for row in rows if "complex" not in row[0]} == {"`float64`"}
     x = np.random.default_rng(0).standard_normal((5000, 7)).astype(np.float32)
@@ -250,12 +251,12 @@ def test_norms_and_smooth_maxima_are_held_in_float64() -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
-def test_rows_of_tables_have_as_many_cells_as_their_header(path: Path) -> None:
+def test_rows_of_tables_have_as_many_elements_as_their_header(path: Path) -> None:
     width = 0
     for line in without_code(read(path)).splitlines():
-        cells = len(re.findall(r"(?<!\\)\|", line)) - 1 if line.startswith("|") else 0
-        assert not (width and cells) or cells == width, line
-        width = cells
+        elements = len(re.findall(r"(?<!\\)\|", line)) - 1 if line.startswith("|") else 0
+        assert not (width and elements) or elements == width, line
+        width = elements
 
 
 # ---------------------------------------------------------------------------------------------- names and links
@@ -278,6 +279,14 @@ def test_the_picture_is_what_the_code_computes() -> None:
     assert text == PICTURE["picture"](), "run python tools/readme_picture.py, and look at it"
     assert len(text) < 100_000
     assert f"]({PICTURE['TARGET'].relative_to(ROOT).as_posix()})" in read(README)
+
+
+@pytest.mark.parametrize("name", EXPLAINED["PICTURES"])
+def test_the_pictures_of_windows_are_what_explain_draws(name: str) -> None:
+    text = read(EXPLAINED["FOLDER"] / f"{name}.svg")
+    assert text == EXPLAINED["PICTURES"][name](), "run python tools/explain_pictures.py, and look at it"
+    assert len(text) < 40_000
+    assert f"](explain/{name}.svg)" in read(ROOT / "docs" / "explain.md") + read(ROOT / "docs" / "windows.md")
 
 
 def test_the_package_is_described_alike_everywhere() -> None:
@@ -353,8 +362,7 @@ def test_the_commands_of_the_documents_exist() -> None:
 
 def test_what_is_said_not_to_be_there_is_not_there() -> None:
     section = read(README).partition("## What is not there yet")[2].partition("\n## ")[0]
-    for name in ("torch", "xarray"):  # each is refused below
-        assert name in section
+    assert "Arrays of other libraries" in section  # which are refused below
     for name in re.findall(r"`(\w+)`", section):
         assert not hasattr(cn, name)
 

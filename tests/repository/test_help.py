@@ -16,7 +16,7 @@ ORDER = ["Parameters", "Returns", "Raises", "See Also", "Notes", "Examples"]  # 
 # What a signature may show. Names of our own that say nothing to a reader of ``help`` are left out.
 READABLE = {
     "ArrayLike", "DTypeLike", "NDArray", "Padding", "Any", "Callable", "Literal", "Sequence", "contextlib",
-    "AbstractContextManager", "bool", "float", "int", "str", "tuple", "None",
+    "AbstractContextManager", "bool", "float", "int", "str", "tuple", "None", "Explanation",
 }  # fmt: skip
 SHARED = ("window", "stride", "dilation", "ceil_mode", "axes", "out")
 

@@ -17,9 +17,10 @@ BENCHMARKS = sorted((ROOT / "benchmarks").glob("*.py"))
 
 # What may be imported from what: each from its own layer and from those before it.
 LAYERS = [
-    "_core", "arguments.errors", "dtypes", "arguments", "cache", "geometry", "core", "reference", "ops",
+    "_core", "imports", "arguments.errors", "dtypes", "arguments", "cache", "geometry", "core", "reference", "ops",
     "backends.dispatch", "autodiff",
-    "backends", "runtime", "api", "explanation", "__init__", "dialects", "demo", "files", "cli", "__main__",
+    "backends", "threadpool", "runtime", "api", "explanation", "__init__", "jax", "xarray", "dialects", "torch", "demo",
+    "files", "playground", "cli", "__main__",
 ]  # fmt: skip
 
 
@@ -74,7 +75,7 @@ def test_imports_go_round_in_no_circle() -> None:
 
 
 # Besides core/: the codes of dtypes, the comparison of cached arguments, and what of the core is set from outside.
-USERS_OF_THE_CORE = {"dtypes", "cache", "runtime"}
+USERS_OF_THE_CORE = {"dtypes", "cache", "threadpool", "runtime"}
 
 
 def test_only_core_calls_the_compiled_core() -> None:

@@ -59,7 +59,7 @@ def test_paddings(padding: Any, stride: int, expected: list[int]) -> None:
     assert row([1, 2, 3, 4, 5], padding=padding, stride=stride) == expected
 
 
-def test_the_odd_cell_of_same_is_at_the_high_end() -> None:
+def test_the_odd_element_of_same_is_at_the_high_end() -> None:
     assert row([1, 2, 3], [1, 10], padding="same") == [21, 32, 3]
     assert row([1, 2, 3], [1, 10], padding="same_lower") == [10, 21, 32]
     assert row([1, 2, 3, 4], padding="same", dilation=2) == [310, 420, 31 + 0, 42]
@@ -80,7 +80,7 @@ def test_groups_and_dilation_of_torchlean() -> None:
 
 
 def test_a_group_sees_its_channels_only() -> None:
-    x = np.array([[1, 10, 100, 1000]])  # one cell, four channels
+    x = np.array([[1, 10, 100, 1000]])  # one element, four channels
     w = np.ones((1, 2, 6), int) * np.array([1, 2, 3, 4, 5, 6])
     assert cn.conv(x, w, groups=2).tolist() == [[11, 22, 33, 4400, 5500, 6600]]
     depthwise = np.array([1, 2, 3, 4, 5, 6, 7, 8]).reshape(1, 1, 8)

@@ -24,11 +24,12 @@ from messages import check_message, check_names, failure_of, read_table
 PACKAGE = Path(cn.__file__).parent
 # The command and the demonstration talk to a terminal; errors.py only passes on what was raised elsewhere; base.py has
 # what backends get wrong, not callers. Derivatives: test_derivative_errors.py. Convolution: test_conv_errors.py.
-# dask: test_dask.py, test_dask_derivatives.py.
+# dask: test_dask.py, test_dask_derivatives.py. xarray: test_xarray_errors.py.
 NOT_SEARCHED = {
     "fold_derivatives",
     "blocks",
     "dask",
+    "xarray",
     "serialize",
     "__init__",
     "autodiff",
@@ -36,13 +37,16 @@ NOT_SEARCHED = {
     "cli",
     "conv",
     "jax",  # test_jax_errors.py
+    "torch",  # test_torch_values.py
     "convolution",
     "demo",
     "dialects",
     "errors",
     "explanation",  # tests/explain/
     "files",
+    "playground",  # tests/playground/
     "record",
+    "threadpool",  # test_threadpoolctl.py
 }
 
 
@@ -186,7 +190,7 @@ FINE: dict[str, object] = {
     "pool(i, (4, 5), 2**53 + 1, np.subtract).tolist()": [[2**53 + 1 - 190]],
     # A float is rounded to the dtype of x, to zero if need be.
     "pool(x.astype('f2'), (4, 5), 1e-10, np.add).tolist()": [[190.0]],
-    # Windows without a real cell keep init, although reduce_fn gives another dtype.
+    # Windows without a real element keep init, although reduce_fn gives another dtype.
     "pool([[1.0]], (1,), 5, np.greater, padding=1).tolist()": [[5.0, 1.0, 5.0]],
     "max_pool(x, 2, axes=range(2)).tolist()": [[6.0, 8.0], [16.0, 18.0]],
     "max_pool(x, np.array([4, 5])).tolist()": [[19.0]],

@@ -163,9 +163,9 @@ def window_arguments(attributes: Attributes, rank: int) -> dict[str, Any]:
     }
 
 
-def plane_starts(batch: tuple[int, ...], cells: int, rank: int) -> Array:
+def plane_starts(batch: tuple[int, ...], elements: int, rank: int) -> Array:
     """Where the plane of each (n, c) begins in a flat index over the whole tensor."""
-    return np.arange(math.prod(batch)).reshape(batch + (1,) * rank) * cells
+    return np.arange(math.prod(batch)).reshape(batch + (1,) * rank) * elements
 
 
 def max_pool(inputs: Sequence[Array], attributes: Attributes, outputs: int) -> tuple[Array, ...]:
@@ -177,7 +177,7 @@ def max_pool(inputs: Sequence[Array], attributes: Attributes, outputs: int) -> t
     if outputs == 1:
         return (cn.max_pool(x, **arguments),)
     values, indices = cn.max_pool(x, **arguments, return_indices=True)
-    assert (indices >= 0).all(), "ONNX has no index for a window without a cell"
+    assert (indices >= 0).all(), "ONNX has no index for a window without an element"
     if storage_order == 1:
         indices = np.ravel_multi_index(np.unravel_index(indices, spatial), spatial, order="F")
     return values, indices + plane_starts(x.shape[:2], math.prod(spatial), len(spatial))
@@ -197,9 +197,9 @@ def max_unpool(inputs: Sequence[Array], attributes: Attributes, outputs: int) ->
         # The size is needed here only to count planes. It is not passed on: cenote has to find it too.
         axes = zip(y.shape[2:], *(arguments[name] for name in ("window", "stride", "dilation", "padding")), strict=True)
         spatial = tuple((n - 1) * s + d * (k - 1) + 1 - low - high for n, k, s, d, (low, high) in axes)
-    cells = math.prod(spatial)
-    indices = flat - plane_starts(y.shape[:2], cells, rank)
-    assert ((indices >= 0) & (indices < cells)).all(), "an index points into another plane"
+    elements = math.prod(spatial)
+    indices = flat - plane_starts(y.shape[:2], elements, rank)
+    assert ((indices >= 0) & (indices < elements)).all(), "an index points into another plane"
     return (cn.max_unpool(y, indices, **arguments),)
 
 

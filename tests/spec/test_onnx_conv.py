@@ -124,7 +124,7 @@ def conv_transpose(inputs: Sequence[Array], attributes: Attributes, outputs: int
         if extra is not None:
             arguments["output_padding"] = tuple(extra)
     else:
-        # The sizes decide: padding is what they leave over, the odd cell at the low end unless it is SAME_UPPER.
+        # The sizes decide: padding is what they leave over, the odd element at the low end unless it is SAME_UPPER.
         pads = []
         shapes = zip(x.shape[2:], w.shape[2:], arguments["stride"], arguments["dilation"], sizes, strict=True)
         for n, k, s, d, size in shapes:

@@ -21,11 +21,11 @@ def fold_by_hand(case: Case, x: Any, init: Any, fn: Any) -> Any:
     for place in np.ndindex(*out.shape):
         held = init
         for taps in itertools.product(*(range(axis.k) for axis in axes)):
-            cell = list(place)
+            element = list(place)
             for axis, tap in zip(axes, taps, strict=True):
-                cell[axis.position] = int(axis.cells[place[axis.position], tap])
-            if all(0 <= cell[axis.position] < axis.n for axis in axes):
-                held = fn(held, int(x[tuple(cell)]))
+                element[axis.position] = int(axis.elements[place[axis.position], tap])
+            if all(0 <= element[axis.position] < axis.n for axis in axes):
+                held = fn(held, int(x[tuple(element)]))
         out[place] = held
     return out
 
@@ -65,7 +65,7 @@ def test_dtypes_follow_numpy() -> None:
     assert cn.pool(x, (2,), np.float32(0), np.add).dtype == np.result_type(np.float32, np.int64)
     assert cn.pool(x.astype(np.float32), (2,), 0, np.add).dtype == np.float32
     assert cn.pool(x, (2,), 0, np.logaddexp).dtype == np.float64
-    # Padding on one side only: the windows that no real cell has reached yet take the new dtype too.
+    # Padding on one side only: the windows that no real element has reached yet take the new dtype too.
     got = cn.pool(x, (2,), 1, np.true_divide, padding=[(2, 0)])
     assert got.tolist() == [1, 0.5, 1 / 12]
 

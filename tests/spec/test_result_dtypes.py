@@ -35,9 +35,9 @@ def geometry_of(shape: tuple[int, ...], window: tuple[int, ...], **options: Any)
 
 
 def exact_sums(x: Array, geometry: Geometry) -> Array:
-    cells, real = reference.gather(x.astype(x.dtype.newbyteorder("=")), geometry)
+    elements, real = reference.gather(x.astype(x.dtype.newbyteorder("=")), geometry)
     over = tuple(range(-len(geometry.axes), 0))
-    sums: Array = np.asarray(np.where(real, cells.astype(object), 0).sum(axis=over), object)
+    sums: Array = np.asarray(np.where(real, elements.astype(object), 0).sum(axis=over), object)
     return sums.reshape(geometry.out_shape)
 
 

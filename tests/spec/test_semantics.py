@@ -100,7 +100,7 @@ def test_padding_is_never_chosen() -> None:
         ("float16", -np.inf, np.inf),
     ],
 )
-def test_a_window_without_a_cell(dtype: str, low: Any, high: Any) -> None:
+def test_a_window_without_a_element(dtype: str, low: Any, high: Any) -> None:
     x = np.ones(1, dtype)
     for pool, nothing in ((cn.max_pool, low), (cn.min_pool, high)):
         values, where = pool(x, (1,), stride=1, padding=1, return_indices=True)
@@ -116,7 +116,7 @@ def test_a_window_without_a_cell(dtype: str, low: Any, high: Any) -> None:
     np.testing.assert_array_equal(cn.smooth_max_pool(x, (1,), padding=1, pad_value=None, beta=-1), [np.inf, 1, np.inf])
 
 
-def test_ties_go_to_the_first_cell_in_row_major_order() -> None:
+def test_ties_go_to_the_first_element_in_row_major_order() -> None:
     x = np.array([[1, 3], [3, 3]])
     assert cn.max_pool(x, (2, 2), return_indices=True)[1].tolist() == [[1]]
     # Over axes (1, 0), row-major runs down the columns, and the flat index counts them.
@@ -200,7 +200,7 @@ def test_smooth_max_golden_values() -> None:
 
 
 def test_smooth_max_leaves_the_overhang_out() -> None:
-    # One cell, one padded cell, two cells of overhang.
+    # One element, one padded element, two elements of overhang.
     got = cn.smooth_max_pool(np.array([0.0, 0, 0, 0, 0]), (4,), stride=4, padding=[(0, 1)], ceil_mode=True)
     np.testing.assert_allclose(got, [np.log(4), np.log(2)], rtol=1e-15)
 
@@ -316,7 +316,7 @@ def test_kinds_of_array() -> None:
 
 
 def test_chunks_give_the_same_bits() -> None:
-    """A window sees the same cells in a chunk as in the whole, and nothing else decides its value."""
+    """A window sees the same elements in a chunk as in the whole, and nothing else decides its value."""
     rng = np.random.default_rng(7)
     x = rng.standard_normal((40, 90)).astype(np.float32) * np.float32(10.0) ** rng.integers(-20, 20, (40, 90))
     k = 23

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, assert_type
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 import cenote as cn
@@ -42,6 +43,14 @@ assert_type(cn.conv(image[..., None], cn.Tensor(w)), cn.Tensor)
 # Where the checker cannot know, it does not pretend to.
 flag = bool(image.size)
 assert_type(cn.max_pool(image, (2, 2), return_indices=flag), Any)
+
+# Objects of xarray's keep their kind, and take arguments by name.
+field = xr.DataArray(image, dims=("y", "x"))
+assert_type(cn.max_pool(field, {"y": 2, "x": 2}, stride={"y": 1}, coord_func="first"), xr.DataArray)
+assert_type(cn.max_pool(field, {"y": 2}, return_indices=True), tuple[xr.DataArray, xr.DataArray])
+assert_type(cn.avg_pool(field.to_dataset(name="v"), {"y": 2}), xr.Dataset)
+assert_type(cn.adaptive_max_pool(field, {"y": 2}), xr.DataArray)
+assert_type(cn.correlate(field, [1.0, 2.0], axes="y"), xr.DataArray)
 
 # Sizes and settings.
 assert_type(cn.output_shape((4, 4), (2, 2)), tuple[int, ...])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..arguments.values import as_flag
+from ..arguments.values import DTypeLike, as_flag
 from ..dtypes import average_dtype, native, select_dtype
 from ..geometry.window import adaptive_geometry, global_geometry
 from ..ops.base import Spec
@@ -73,8 +73,8 @@ def adaptive_max_pool(
     >>> cn.adaptive_max_pool(np.zeros((8, 480, 640, 3)), 7, axes=(1, 2)).shape
     (8, 7, 7, 3)
     """
-    outputs, op, _ = call("adaptive_max", x, (output_size, axes, return_indices), largest_of_bins, out)
-    return outputs if op.argmax else outputs[0]
+    outputs = call("adaptive_max", x, (output_size, axes, return_indices), largest_of_bins, out)
+    return outputs if len(outputs) > 1 else outputs[0]
 
 
 def largest_of_bins(output_size: Any, axes: Any, return_indices: Any) -> OpOf:
@@ -142,7 +142,7 @@ def adaptive_avg_pool(
     >>> cn.adaptive_avg_pool(np.array([1.0, 2, 3, 4, 5]), (3,))
     array([1.5, 3. , 4.5])
     """
-    return call("adaptive_avg", x, (output_size, axes, dtype), average_of_bins, out)[0][0]
+    return call("adaptive_avg", x, (output_size, axes, dtype), average_of_bins, out)[0]
 
 
 def average_of_bins(output_size: Any, axes: Any, dtype: Any) -> OpOf:
@@ -191,7 +191,7 @@ def global_max_pool(x: ArrayLike, *, axes: int | Sequence[int], out: NDArray[Any
     <BLANKLINE>
            [[11]]])
     """
-    return call("global_max", x, (axes,), largest_of_all, out)[0][0]
+    return call("global_max", x, (axes,), largest_of_all, out)[0]
 
 
 def largest_of_all(axes: Any) -> OpOf:
@@ -247,7 +247,7 @@ def global_avg_pool(
     array([[1.],
            [4.]])
     """
-    return call("global_avg", x, (axes, dtype), average_of_all, out)[0][0]
+    return call("global_avg", x, (axes, dtype), average_of_all, out)[0]
 
 
 def average_of_all(axes: Any, dtype: Any) -> OpOf:

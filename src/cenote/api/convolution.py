@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import cache
 from ..arguments.errors import BadValue, format_value
-from ..arguments.values import Padding
+from ..arguments.values import DTypeLike, Padding
 from ..backends.dispatch import dispatch
 from ..core import FORMS, ConvCallCache
 from ..dtypes import DType, accumulator, code_of, has_nan, is_integer, promote, sum_dtype

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..arguments.values import Padding
+from ..arguments.values import DTypeLike, Padding
 from .call import call
 from .types import pooling
 from .windows import norm, smooth
@@ -86,7 +86,7 @@ def lp_pool(
     >>> cn.lp_pool(x, (2,), p=1)
     array([7.e+000, 2.e+200])
     """
-    return call("lp", x, (window, stride, padding, dilation, ceil_mode, axes, p, dtype), norm, out)[0][0]
+    return call("lp", x, (window, stride, padding, dilation, ceil_mode, axes, p, dtype), norm, out)[0]
 
 
 @pooling
@@ -168,4 +168,4 @@ def smooth_max_pool(
     array([-1.40e-02,  9.99e+02])
     """
     given = (window, stride, padding, dilation, ceil_mode, axes, beta, pad_value, dtype)
-    return call("smooth_max", x, given, smooth, out)[0][0]
+    return call("smooth_max", x, given, smooth, out)[0]

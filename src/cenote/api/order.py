@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import cache
-from ..arguments.values import Padding
+from ..arguments.values import DTypeLike, Padding
 from ..core import CallCache
-from .call import call, remember
+from .call import call
 from .types import pooling
 from .windows import median, mode
 
@@ -107,9 +107,7 @@ def median_pool(
     known = MEDIAN.lookup(x, given) if out is None else None
     if known is not None:
         return known
-    outputs, op, data = call("median", x, given, median, out)
-    remember(MEDIAN, data, given, op)
-    return outputs[0]
+    return call("median", x, given, median, out, MEDIAN)[0]
 
 
 @pooling
@@ -174,6 +172,4 @@ def mode_pool(
     known = MODE.lookup(x, given) if out is None else None
     if known is not None:
         return known
-    outputs, op, data = call("mode", x, given, mode, out)
-    remember(MODE, data, given, op)
-    return outputs[0]
+    return call("mode", x, given, mode, out, MODE)[0]

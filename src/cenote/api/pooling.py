@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import cache
-from ..arguments.errors import BadType, describe_type, format_value, hints, public
+from ..arguments.errors import BadType, describe_type, format_value, hints
 from ..arguments.values import Padding, as_int, as_sequence
 from ..core import CallCache
 from ..geometry.window import parse_window
-from .call import call, remember
+from .call import call
 from .types import selection as typed_selection
+from .types import sizes
 from .windows import selection
 
 LARGEST, SMALLEST = CallCache(np.ndarray), CallCache(np.ndarray)
@@ -24,11 +25,8 @@ cache.last_calls += [LARGEST, SMALLEST]
 
 def select(x: ArrayLike, largest: bool, calls: CallCache, given: tuple[Any, ...], out: Any) -> Any:
     """max_pool and min_pool: the same selection, by opposite orders."""
-    outputs, op, data = call(("select", largest), x, given, partial(selection, largest), out)
-    if op.argmax:
-        return outputs
-    remember(calls, data, given, op)
-    return outputs[0]
+    outputs = call(("select", largest), x, given, partial(selection, largest), out, calls)
+    return outputs if len(outputs) > 1 else outputs[0]
 
 
 @typed_selection
@@ -232,7 +230,7 @@ def min_pool(
     return select(x, False, SMALLEST, given, out) if known is None else known
 
 
-@public
+@sizes
 def output_shape(
     shape: int | Sequence[int],
     window: int | Sequence[int],

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .. import cache
-from ..arguments.values import Padding
+from ..arguments.values import DTypeLike, Padding
 from ..core import CallCache
-from .call import call, remember
+from .call import call
 from .types import pooling
 from .windows import average, total
 
@@ -101,9 +101,7 @@ def sum_pool(
     known = TOTAL.lookup(x, given) if out is None else None
     if known is not None:
         return known
-    outputs, op, data = call("sum", x, given, total, out)
-    remember(TOTAL, data, given, op)
-    return outputs[0]
+    return call("sum", x, given, total, out, TOTAL)[0]
 
 
 @pooling
@@ -199,6 +197,4 @@ def avg_pool(
     known = AVERAGE.lookup(x, given) if out is None else None
     if known is not None:
         return known
-    outputs, op, data = call("avg", x, given, average, out)
-    remember(AVERAGE, data, given, op)
-    return outputs[0]
+    return call("avg", x, given, average, out, AVERAGE)[0]

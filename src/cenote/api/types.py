@@ -1,11 +1,12 @@
 """What type checkers know of the public functions: a Tensor in gives a Tensor, an array an array, indices a pair.
 
-Arrays of other libraries give arrays of theirs, which are Any here.
+A DataArray gives a DataArray, a Dataset a Dataset; next to a dict or names of dimensions, which tell such a call, other
+arguments are not checked. Arrays of other libraries give arrays of theirs, which are Any here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..arguments.arrays import Array
 from ..arguments.errors import public
 from ..arguments.values import Ints, Padding
 from ..autodiff.tensor import Tensor
+from ..backends.torch.dynamo import one_node
 
 P = ParamSpec("P")
 S = TypeVar("S", bound=np.generic)
@@ -23,6 +25,19 @@ NaN: TypeAlias = Literal["propagate", "omit"]
 Ties: TypeAlias = Literal["first", "split"]
 Plain: TypeAlias = Sequence[Any] | float  # lists and numbers, which become NumPy arrays
 Indices: TypeAlias = NDArray[np.int64]
+
+
+class Labelled(Protocol):
+    """What DataArrays and Datasets have, and arrays have not: xarray is not imported for their sake."""
+
+    @property
+    def coords(self) -> Any: ...
+    @property
+    def sizes(self) -> Any: ...
+
+
+L = TypeVar("L", bound=Labelled)
+ByName: TypeAlias = Mapping[Any, Any]  # dimension → size
 
 
 class Pooling(Protocol[P]):
@@ -37,12 +52,34 @@ class Pooling(Protocol[P]):
     @overload
     def __call__(self, x: Array | Plain, /, *args: P.args, **kwargs: P.kwargs) -> Array: ...
     @overload
+    def __call__(self, x: L, sizes: ByName, /, *args: Any, **kwargs: Any) -> L: ...
+    @overload
+    def __call__(self, x: L, /, *args: Any, axes: Sequence[str], **kwargs: Any) -> L: ...
+    @overload
     def __call__(self, x: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
 
 
 def pooling(function: Callable[Concatenate[Any, P], Any]) -> Pooling[P]:
     """A public function of one array."""
-    return cast("Pooling[P]", public(function))
+    return cast("Pooling[P]", one_node(public(function)))
+
+
+class Sizes(Protocol[P]):
+    """output_shape: of a DataArray a tuple, too, of a Dataset a dict."""
+
+    __name__: str
+    __module__: str
+    __wrapped__: Callable[..., Any]
+
+    @overload
+    def __call__(self, shape: Labelled, window: ByName, /, **options: Any) -> Any: ...
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> tuple[int, ...]: ...
+
+
+def sizes(function: Callable[P, tuple[int, ...]]) -> Sizes[P]:
+    """A public function of a shape."""
+    return cast("Sizes[P]", public(function))
 
 
 class Convolution(Protocol[P]):
@@ -59,12 +96,20 @@ class Convolution(Protocol[P]):
     @overload
     def __call__(self, x: Array | Plain, w: Array | Plain, /, *args: P.args, **kwargs: P.kwargs) -> Array: ...
     @overload
+    def __call__(self, x: L, w: L, sizes: ByName, /, **kwargs: Any) -> L: ...
+    @overload
+    def __call__(self, x: L, w: Labelled, /, *, mode: Literal["full", "same", "valid"] = "full") -> L: ...
+    @overload
+    def __call__(self, x: L, w: Any, /, *, axes: Sequence[str], **kwargs: Any) -> L: ...
+    @overload
+    def __call__(self, x: L, w: Array, /, *args: P.args, **kwargs: P.kwargs) -> L: ...
+    @overload
     def __call__(self, x: Any, w: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
 
 
 def convolution(function: Callable[Concatenate[Any, Any, P], Any]) -> Convolution[P]:
     """A public function of data and filters."""
-    return cast("Convolution[P]", public(function))
+    return cast("Convolution[P]", one_node(public(function)))
 
 
 class AdaptiveSelection(Protocol):
@@ -103,12 +148,16 @@ class AdaptiveSelection(Protocol):
         out: tuple[NDArray[S], Indices] | None = None,
     ) -> tuple[NDArray[S], Indices]: ...
     @overload
+    def __call__(self, x: L, output_size: ByName, *, return_indices: Literal[False] = False, **options: Any) -> L: ...
+    @overload
+    def __call__(self, x: L, output_size: ByName, *, return_indices: Literal[True], **options: Any) -> tuple[L, L]: ...
+    @overload
     def __call__(self, x: Any, output_size: Any, **options: Any) -> Any: ...
 
 
 def adaptive_selection(function: Callable[..., Any]) -> AdaptiveSelection:
     """A public function that selects an element of each bin."""
-    return cast("AdaptiveSelection", public(function))
+    return cast("AdaptiveSelection", one_node(public(function)))
 
 
 class Selection(Protocol):
@@ -215,6 +264,12 @@ class Selection(Protocol):
         out: tuple[Array, Indices] | None = None,
     ) -> tuple[Array, Indices]: ...
     @overload
+    def __call__(self, x: L, window: ByName, *, return_indices: Literal[False] = False, **options: Any) -> L: ...
+    @overload
+    def __call__(self, x: L, window: ByName, *, return_indices: Literal[True], **options: Any) -> tuple[L, L]: ...
+    @overload
+    def __call__(self, x: Labelled, window: int, *, axes: Sequence[str], **options: Any) -> Any: ...
+    @overload
     def __call__(
         self, x: Any, window: Ints, *, stride: Ints | None = None, padding: Padding = 0, dilation: Ints = 1,
         ceil_mode: bool = False, axes: Ints | None = None, nan: NaN = "propagate", ties: Ties = "first",
@@ -224,4 +279,4 @@ class Selection(Protocol):
 
 def selection(function: Callable[..., Any]) -> Selection:
     """A public function that selects an element of each window."""
-    return cast("Selection", public(function))
+    return cast("Selection", one_node(public(function)))

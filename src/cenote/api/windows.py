@@ -119,13 +119,13 @@ def smooth(*given: Any) -> OpOf:
         raise BadValue(Argument("beta"), f"={format_value(beta)}: a finite number other than 0 is needed")
     fill = None if pad_value is None else real_number("pad_value", pad_value)
     if fill is not None and math.isnan(fill):
-        raise BadValue("pad_value=nan: a number is needed, or None to leave padded cells out")
+        raise BadValue("pad_value=nan: a number is needed, or None to leave padded elements out")
     wanted = parse_dtype(dtype)
 
     def op(spec: Spec) -> SmoothMaxPool:
         after = result_dtype(norm_dtype(spec.dtype), wanted)
         geometry = window.on(spec.shape)
-        if fill is not None:  # the core lays padded cells out in memory, like any others
+        if fill is not None:  # the core lays padded elements out in memory, like any others
             padded = list(spec.shape)
             for axis in geometry.axes:
                 padded[axis.position] += axis.low + axis.high

@@ -21,10 +21,10 @@ FOREIGN = {
     "jax": "np.asarray({})",
     "jaxlib": "np.asarray({})",
     "dask": "{}.compute()",
-    "xarray": "{}.values",
+    "xarray": "{}.data",
 }
 
-WITH_BACKEND = frozenset({"dask", "jax", "jaxlib"})
+WITH_BACKEND = frozenset({"dask", "jax", "jaxlib", "torch", "xarray"})
 # Objects that hold more than numbers in memory, labels, gaps or a derivative: what becomes of that, users decide.
 LABELLED = {
     "pandas": "{}.to_numpy()",
@@ -47,6 +47,7 @@ STACK = {
     "jax": "jnp.stack({})",
     "jaxlib": "jnp.stack({})",
     "dask": "da.stack({})",
+    "xarray": "xr.concat({}, 'new')",
     "cenote.autodiff": "np.stack({})",
     "cenote.dialects": "np.stack({})",
 }

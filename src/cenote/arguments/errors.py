@@ -35,6 +35,10 @@ X, W = Argument("x"), Argument("w")
 # One int in the place of a size per axis: what to write depends on the array, see hints.
 WHICH_AXES = Hint(": give one size for each axis, such as (2, 2) for the last two, or name the axes with axes=")
 
+# How the part of a cause begins that says by how much a window does not fit: what is drawn by explain.
+MISFIT = " does not fit on axis "
+TO_SEE_IT = "; to see it, write "
+
 
 class Cause(Exception):
     """What is wrong, in parts: text, names of arguments and hints."""
@@ -59,29 +63,62 @@ class BadType(Cause, TypeError):
     """A value of the wrong kind."""
 
 
+class Deferred(Exception):
+    """Raised by a backend for arrays that have no sizes yet: ``run(function, *args, **kwargs)`` makes the
+    call."""
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        self.run = run
+
+
+# What may take over a call that fails on its arguments as they are, because they carry more than numbers, such as names
+# of dimensions: given the function and its arguments, what to call instead, or None.
+Takeover = Callable[[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], Callable[[], Any] | None]
+takeovers: list[Takeover] = []
+
+
 def public(function: Callable[P, R]) -> Callable[P, R]:
     """Put the function's name in front of the causes raised below it, and add what to write instead.
 
-    Arguments that do not fit the signature are explained, too. They are looked at when the call has failed: a call that
-    succeeds does not pay for it.
+    Arguments that do not fit the signature are explained, too, and xarray's objects are taken over. They are looked at
+    when the call has failed: a call that succeeds does not pay for it.
     """
-    name = function.__name__
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except BadValue as cause:
-            raise ValueError(f"{name}: {hints().advise(function, cause, args, kwargs)}") from None
-        except BadType as cause:
-            raise TypeError(f"{name}: {hints().advise(function, cause, args, kwargs)}") from None
-        except TypeError:
-            wrong = hints().wrong_call(function, args, kwargs)
-            if wrong is None:
-                raise
-            raise TypeError(f"{name}: {wrong}") from None
+        except Deferred as deferred:
+            again: Callable[..., R] = functools.wraps(function)(functools.partial(deferred.run, function))
+            return public(again)(*args, **kwargs)
+        except (BadValue, BadType, TypeError) as error:
+            instead = taken_over(function, args, kwargs)
+            if instead is None:
+                failure = explained(function, error, args, kwargs)
+                if failure is error:
+                    raise
+                raise failure from None
+        return instead()  # type: ignore[no-any-return]
 
     return call
+
+
+def taken_over(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Callable[[], Any] | None:
+    return next(filter(None, (take_over(function, args, kwargs) for take_over in takeovers)), None)
+
+
+def explained(
+    function: Callable[..., Any], error: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Exception:
+    """What the user sees of an error: with the name of the call, and what to write instead."""
+    name = function.__name__
+    if isinstance(error, Cause):
+        kind = ValueError if isinstance(error, BadValue) else TypeError
+        return kind(f"{name}: {hints().advise(function, error, args, kwargs)}")
+    wrong = hints().wrong_call(function, args, kwargs)
+    return error if wrong is None else TypeError(f"{name}: {wrong}")
 
 
 def hints() -> Any:

@@ -11,14 +11,27 @@ import operator
 import sys
 from collections.abc import Sequence
 from numbers import Real
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import Argument, BadType, BadValue, describe_type, format_value, pluralize
 
 Ints: TypeAlias = int | Sequence[int]
 Padding: TypeAlias = int | str | Sequence[int] | Sequence[Sequence[int]]
+
+
+class TorchDType(Protocol):
+    """What type checkers know a dtype of torch's by: nothing here imports torch."""
+
+    @property
+    def is_floating_point(self) -> bool: ...
+    @property
+    def is_signed(self) -> bool: ...
+
+
+DTypeLike: TypeAlias = npt.DTypeLike | TorchDType
 
 INT64_MAX = 2**63 - 1
 MOST = sys.float_info.max
@@ -79,7 +92,7 @@ def addressable(what: tuple[str, ...], shape: tuple[int, ...]) -> None:
     # NumPy multiplies the sizes other than 0, although one that is 0 leaves nothing to store.
     if math.prod(max(size, 1) for size in shape) * 16 > INT64_MAX:
         raise BadValue(
-            *what, f" would have shape {format_value(shape)}, and an array has at most {INT64_MAX // 16} cells"
+            *what, f" would have shape {format_value(shape)}, and an array has at most {INT64_MAX // 16} elements"
         )
 
 

@@ -18,6 +18,25 @@ from .owning import Borrowed, borrowed, copied, is_shared
 from .tensor import Tensor, current, data_of, make
 
 
+def refuse_own_derivatives(x: Any, name: str) -> None:
+    """Arrays of a library that records what is done with them are not recorded a second time."""
+    advice = getattr(dispatch(x), "own_derivatives", None)
+    if advice is not None:
+        raise BadType(f"{name} is {describe_type(x)} of a library with derivatives of its own: {advice}")
+
+
+def traced(f: Callable[..., Any], primals: Sequence[Any], outlives: bool = False, forward: bool = False) -> Any:
+    """One run of a function: by this engine, or by that of the library that an argument is of, if it has one.
+
+    ``forward``: tangents are pushed through it, not cotangents pulled back.
+    """
+    for p in primals:
+        own = getattr(dispatch(p), "trace", None) if is_foreign(p) else None
+        if own is not None:
+            return own(f, primals, forward)
+    return Trace(f, primals, outlives)
+
+
 class Trace:
     """One run of a function: its inputs' nodes and its outputs, taken apart into values and nodes."""
 
@@ -25,6 +44,8 @@ class Trace:
         """``outlives``: the derivative is used after the call, when the primals may have other values."""
         if not callable(f):
             raise BadType(Argument("f"), f"={format_value(f)} is {describe_type(f)}: a function is needed")
+        for i, p in enumerate(primals):
+            refuse_own_derivatives(p, f"primals[{i}]")
         arrays = [current(operand(p, f"primals[{i}]")) for i, p in enumerate(primals)]
         self.primals = [form_of(p) for p in arrays]
         self.foreign_primals = list(map(foreign, arrays))

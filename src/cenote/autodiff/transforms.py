@@ -15,7 +15,7 @@ from ..dtypes import is_differentiable
 from . import contraction as _contraction  # noqa: F401
 from . import reductions as _reductions  # noqa: F401
 from .elementwise import form_of
-from .trace import Trace, float_of
+from .trace import float_of, refuse_own_derivatives, traced
 
 
 @public
@@ -58,10 +58,10 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
     >>> pull(np.array([10.0, 20.0]))
     (array([ 0., 10., 20.,  0.]),)
     """
-    run = Trace(f, primals, outlives=True)
+    run = traced(f, primals, outlives=True)
 
     def pull(g: Any) -> tuple[Any, ...]:
-        return run.transpose(g)
+        return tuple(run.transpose(g))
 
     return run.hand_over(), public(pull)
 
@@ -97,7 +97,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     >>> push(np.array([1.0, 10.0]))
     array([ 2., 40.])
     """
-    run = Trace(f, primals, outlives=True)
+    run = traced(f, primals, outlives=True, forward=True)
 
     def push(*tangents: Any) -> Any:
         return run.apply(tangents)
@@ -146,7 +146,7 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
             raise BadType(
                 f"{name} is {describe_type(given)}: a tuple is needed, with one entry per argument of ", Argument("f")
             )
-    run = Trace(f, primals)
+    run = traced(f, primals, forward=True)
     tangent = run.apply(tangents)
     run.ends.clear()  # and with it what the derivative needs
     return run.hand_over(), tangent
@@ -178,12 +178,13 @@ def value_and_gradient(
         return f(*full, **options)
 
     for n in chosen:
+        refuse_own_derivatives(args[n], f"argument {n}")
         dtype = form_of(operand(args[n], f"argument {n}")).dtype
         if not is_differentiable(dtype):
             raise BadType(
                 f"argument {n} has dtype {dtype}: integers have no derivative, give floats, such as 1.0 for 1"
             )
-    run = Trace(of_chosen, [args[n] for n in chosen])
+    run = traced(of_chosen, [args[n] for n in chosen])
     if run.many or run.forms[0].shape != ():
         what = "a tuple" if run.many else f"shape {run.forms[0].shape}"
         raise BadValue(Argument("f"), f" must give a scalar, it gave {what}: sum it, or use vjp")

@@ -17,7 +17,9 @@ from ..ops.base import Op, Spec
 class Backend(Protocol):
     """One array library.
 
-    It may have ``fold(x, op)`` for the generic pool, whose functions of arrays may be the library's own.
+    It may have ``fold(x, op)`` for the generic pool, whose functions of arrays may be the library's own, and
+    ``trace(f, primals, forward)`` if the library itself differentiates functions of its arrays, and
+    ``check_alike(arrays)`` if they cannot take part in a call of Tensors.
     """
 
     name: str

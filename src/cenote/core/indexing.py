@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def gather(x: Array, offsets: Array, geometry: Geometry) -> Array:
 def scatter_add(g: Array, offsets: Array, geometry: Geometry) -> Array:
     """Each value of ``g`` added to the element of its window that the offsets say: the adjoint of :func:`gather`."""
     order = memory_order(offsets)
-    if order is None and g.dtype in MOVED and g.flags.c_contiguous:
+    if order is None and g.dtype in MOVED and g.flags.c_contiguous and offsets.flags.c_contiguous:
         x = empty(geometry.shape, g.dtype)
         _core.move(core_axes(geometry), x, g, offsets, None, True)
         return x
@@ -40,14 +41,72 @@ def scatter_add(g: Array, offsets: Array, geometry: Geometry) -> Array:
     return x.astype(g.dtype, copy=False)
 
 
-def unpool(y: Array, indices: Array, positions: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
-    """Each value at its index in zeros, the pooled axes having ``sizes``."""
-    rank = len(positions)
-    last = tuple(range(-rank, 0))
-    values = np.ascontiguousarray(np.moveaxis(y, positions, last), native(y.dtype))
-    where = np.ascontiguousarray(np.moveaxis(indices, positions, last), np.int64)
-    batch = values.shape[: y.ndim - rank]
-    out = np.zeros((*batch, *sizes), values.dtype)
+class Planes(NamedTuple):
+    """Where indices lead in memory: the axes in ``order``, in planes of ``size`` elements that hold the pooled axes."""
+
+    order: tuple[int, ...]
+    shape: tuple[int, ...]  # of the result, in that order
+    number: int
+    size: int
+    target: Array  # into a plane, in that order; -1 is skipped
+
+
+def planes_of(like: Array, indices: Array, positions: tuple[int, ...], sizes: tuple[int, ...]) -> Planes:
+    """The planes of an unpooled array with the memory order of ``like``, if its pooled axes are next to each other."""
+    rest = [axis for axis in range(like.ndim) if axis not in positions]
+    order = memory_order(like) or (*range(like.ndim),)
+    first = order.index(positions[0])
+    if order[first : first + len(positions)] != positions:
+        order, first = (*rest, *positions), len(rest)
+    full = list(like.shape)
+    for position, size in zip(positions, sizes, strict=True):
+        full[position] = size
+    shape = to_order(tuple(full), order)
+    inner = shape[first + len(positions) :]
+    each = math.prod(inner)  # elements for one index: the axes inside of the pooled ones
+    index = np.ascontiguousarray(indices.transpose(order), np.int64)
+    if each != 1:
+        skipped = index < 0
+        index = index * each
+        index += np.arange(each).reshape(inner)
+        if skipped.any():
+            index[skipped] = -1
+    return Planes(order, shape, math.prod(shape[:first]), math.prod(sizes) * each, index)
+
+
+def put(planes: Planes, values: Array) -> Array:
+    """Each value, in memory order, at its index in zeros."""
+    out = np.zeros(planes.shape, values.dtype)
     if values.size and out.size:
-        _core.put(as_storage(out), as_storage(values), where, math.prod(batch))
-    return np.moveaxis(out, last, positions)
+        _core.put(as_storage(out), as_storage(values), planes.target, planes.number)
+    return out
+
+
+def unpool(y: Array, indices: Array, positions: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
+    """Each value at its index in zeros, the pooled axes having ``sizes``; of several the last one stays."""
+    planes = planes_of(y, indices, positions, sizes)
+    return from_order(put(planes, dense(y, planes.order)), planes.order)
+
+
+def unpool_gather(g: Array, indices: Array, positions: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
+    """The values at their indices, 0 for one that is skipped or that another one overwrites: the adjoint."""
+    planes = planes_of(indices, indices, positions, sizes)
+    if not (indices.size and g.size):
+        return np.zeros(indices.shape, native(g.dtype))
+    step = (planes.size * np.arange(planes.number)).reshape(-1, 1)
+    at = planes.target.reshape(planes.number, -1)
+    stays = at >= 0
+
+    def pick(held: Array) -> Array:
+        return np.take(held.reshape(-1), at + step, mode="clip")  # an index of -1 picks anything
+
+    skips = not stays.all()
+    ones = np.ones(at.shape, np.uint8)
+    if np.count_nonzero(put(planes, ones)) < np.count_nonzero(stays):  # some share an element
+        names = np.arange(1, at.size + 1, dtype=np.int64).reshape(at.shape)
+        stays &= pick(put(planes, names)) == names
+        skips = True
+    out = pick(dense(g, planes.order))
+    if skips:
+        out[~stays] = 0
+    return from_order(out.reshape(to_order(indices.shape, planes.order)), planes.order)

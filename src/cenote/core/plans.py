@@ -28,8 +28,10 @@ def core_axes(geometry: Geometry) -> _core.Axes:
     if axes is None:
         axes = _core.Axes(list(geometry.shape))
         for a in geometry.axes:
+            # A single window may have a stride of any size, by which no buffer must be sized.
+            stride = min(a.s, max(1, a.n + a.low + a.high)) if a.starts is None and a.o <= 1 else a.s
             axes.add(
-                a.position, a.n, a.o, a.k, a.s, a.d, a.low, a.high,
+                a.position, a.n, a.o, a.k, stride, a.d, a.low, a.high,
                 list(a.starts or ()), list(a.lengths or ()), *(a.spread or (0, 0, 0)),
             )  # fmt: skip
         cache.insert(("axes", geometry), axes, geometry.bytes)

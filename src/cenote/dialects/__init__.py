@@ -3,7 +3,7 @@
 >>> import numpy as np
 >>> from cenote.dialects import flax, nabla
 >>> x = np.arange(16.0).reshape(1, 4, 4, 1)
->>> flax.max_pool(x, (2, 2)).shape  # flax moves a window by one cell
+>>> flax.max_pool(x, (2, 2)).shape  # flax moves a window by one element
 (1, 3, 3, 1)
 >>> nabla.max_pool2d(x, kernel_size=2).shape  # nabla by its size
 (1, 2, 2, 1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize
+from ..arguments.errors import BadType, BadValue, Deferred, describe_type, format_value, pluralize
 from ..arguments.values import as_int, as_sequence
 
 
@@ -24,12 +25,19 @@ def ints(name: str, value: object, least: int, count: int | None = None) -> tupl
     return tuple(as_int(name, value, entry, least) for entry in entries)
 
 
+unwrapped = functools.cache(inspect.unwrap)
+
+
 def call(function: Callable[..., Any], names: Mapping[str, str], *args: Any, **options: Any) -> Any:
     """``function`` of cenote, whose causes speak of arguments by the ``names`` that the dialect has for them.
 
     The dialect's own public function puts its name in front, as the canonical one would have put its own.
     """
+    plain = unwrapped(function)
     try:
-        return inspect.unwrap(function)(*args, **options)
+        try:
+            return plain(*args, **options)
+        except Deferred as deferred:
+            return deferred.run(plain, *args, **options)
     except (BadValue, BadType) as cause:
         raise cause.renamed(names) from None

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..api import convolution, sums
-from ..arguments.arrays import Array
 from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize, public
 from ..arguments.values import INT64_MAX, as_flag, as_int, as_sequence
 from ..autodiff.tensor import Tensor, data_of
-from ..backends.dispatch import operand
-from ..dtypes import is_exact, is_signed, native
-from ..geometry.window import parse_window
+from ..backends.dispatch import dispatch, operand
+from ..dtypes import DType, is_exact, is_signed, native
+from ..geometry.window import by_arguments, parse_window
 from ._common import call
 
 P = ParamSpec("P")
@@ -49,7 +50,7 @@ def of_rank(template: Callable[Concatenate[int, P], R], rank: int) -> Callable[P
 def planes(rank: int, input: object, channels: bool = True) -> Any:
     """The input as (C, *spatial) or (N, C, *spatial), of which only N may be 0, or C too without ``channels``."""
     data = operand(input, "input")
-    shape = data.shape
+    shape = tuple(data.shape)
     if len(shape) not in (rank + 1, rank + 2):
         spatial = ("L", "H, W", "D, H, W")[rank - 1]
         raise BadValue(
@@ -61,6 +62,19 @@ def planes(rank: int, input: object, channels: bool = True) -> Any:
         if shape[axis] == 0:
             raise BadValue(f"input has shape {format_value(shape)}: axis {axis} is empty, and only a batch axis may be")
     return data
+
+
+def dtype_of(data: Any) -> DType:
+    """The NumPy dtype of an array of any library; the shape of a tensor may not be known yet."""
+    if isinstance(data.dtype, np.dtype):
+        return data.dtype
+    from ..backends.torch.arrays import numpy_dtype
+
+    return numpy_dtype(data.dtype)  # type: ignore[return-value]
+
+
+def as_doubles(data: Any) -> Any:
+    return data.double() if hasattr(data, "double") else data.astype(np.float64)
 
 
 # ------------------------------------------------------------------------------------------------- the window
@@ -95,6 +109,13 @@ def lay(
     ceil_mode: object,
 ) -> Window:
     """The window arguments of cenote, after torch's checks."""
+    given = (kernel_size, stride, padding, dilation, ceil_mode)
+    return by_arguments(("torch", rank), given, lambda: build(rank, *given))
+
+
+def build(
+    rank: int, kernel_size: object, stride: object, padding: object, dilation: object, ceil_mode: object
+) -> Window:
     kernel = per_axis("kernel_size", kernel_size, rank, 1)
     steps = step(stride, kernel)
     pads = per_axis("padding", padding, rank, 0)
@@ -123,9 +144,10 @@ def averaged(
     divisor_override: object = None,
 ) -> Any:
     data = planes(rank, input)
-    if is_exact(data.dtype) and native(data.dtype) != np.int64:
+    dtype = dtype_of(data)
+    if is_exact(dtype) and native(dtype) != np.int64:
         raise BadType(
-            f"input has dtype {data.dtype}: torch averages floats, and int64 truncated towards zero, and nothing "
+            f"input has dtype {dtype}: torch averages floats, and int64 truncated towards zero, and nothing "
             "else: convert it to say which"
         )
     window = lay(rank, kernel_size, stride, padding, 1, ceil_mode)
@@ -133,18 +155,17 @@ def averaged(
         for axis, (n, k) in enumerate(zip(data.shape[-3:], window["window"], strict=True), data.ndim - 3):
             if n < k:
                 raise BadValue(
-                    f"kernel_size={format_value(kernel_size)} on shape {format_value(data.shape)}: avg_pool3d "
+                    f"kernel_size={format_value(kernel_size)} on shape {format_value(tuple(data.shape))}: avg_pool3d "
                     "needs a kernel "
                     f"no larger than the input without padding, and on axis {axis} {k} is {k - n} more than {n}"
                 )
     include_pad = as_flag("count_include_pad", count_include_pad)
     divisor = None if divisor_override is None else checked_divisor(divisor_override)
-    if not is_signed(data.dtype):
+    if not is_signed(dtype):
         return call(sums.avg_pool, NAMES, data, **window, count_include_pad=include_pad, divisor=divisor)
-    held = np.asarray(data_of(data))
-    total = call(sums.sum_pool, NAMES, held, **window)
-    by = parse_window(**window).on(held.shape).counts(include_pad) if divisor is None else np.int64(divisor)
-    out = truncated(total, by)
+    total = call(sums.sum_pool, NAMES, data_of(data), **window)
+    by = parse_window(**window).on(tuple(map(int, data.shape))).counts(include_pad) if divisor is None else divisor
+    out = truncated(total, by if divisor is not None else like(total, by))
     return Tensor(out) if isinstance(data, Tensor) else out
 
 
@@ -157,13 +178,17 @@ def checked_divisor(given: object) -> int:
     return divisor
 
 
-def truncated(total: Array, by: Any) -> Array:
+def like(array: Any, constant: Any) -> Any:
+    """A NumPy array as one that can be next to ``array`` in arithmetic: torch takes its own tensors only."""
+    return array.new_tensor(constant) if hasattr(array, "new_tensor") else constant
+
+
+def truncated(total: Any, by: Any) -> Any:
     """``total / by``, rounded towards zero, as C divides integers."""
     with np.errstate(over="ignore"):  # the least integer divided by -1
         down = total // by
         inexact = down * by != total
-    rounded: Array = down + (inexact & ((total < 0) != (by < 0)))
-    return rounded
+    return down + (inexact & ((total < 0) != (by < 0)))
 
 
 # ------------------------------------------------------------------------------------------------- bins
@@ -192,8 +217,8 @@ def bins(rank: int, output_size: object) -> tuple[Any, ...]:
 
 def unpooled(
     rank: int, shape: tuple[int, ...], kernel_size: object, stride: object, padding: object, output_size: object
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The kernel, and the spatial sizes of what max_unpool gives."""
+) -> tuple[Window, tuple[int, ...]]:
+    """The window arguments of cenote, and the spatial sizes of what max_unpool gives."""
     kernel = per_axis("kernel_size", kernel_size, rank, 1)
     steps = kernel if stride is None else per_axis("stride", stride, rank, 1)
     pads = per_axis("padding", padding, rank, 0)
@@ -205,9 +230,9 @@ def unpooled(
                 raise BadValue(
                     f"padding={format_value(padding)} on input of shape {format_value(shape)}: axis "
                     f"{len(shape) - rank + axis} would "
-                    f"unpool to ({n} - 1)*{s} + {k} - 2*{p} = {size} cells: use less padding or give output_size"
+                    f"unpool to ({n} - 1)*{s} + {k} - 2*{p} = {size} elements: use less padding or give output_size"
                 )
-        return kernel, usual
+        return {"window": kernel, "stride": steps, "padding": pads}, usual
     entries = as_sequence(output_size)
     if entries is None:
         raise BadType(
@@ -227,7 +252,17 @@ def unpooled(
                 f"{middle + s - 1}, "
                 f"which is less than a stride of {s} from {middle}"
             )
-    return kernel, sizes
+    return {"window": kernel, "stride": steps, "output_shape": sizes}, sizes
+
+
+def check_indices(indices: NDArray[Any], sizes: tuple[int, ...]) -> None:
+    """All of them lie in a result of ``sizes``: torch knows no −1."""
+    elements = math.prod(sizes)
+    if indices.size and not (indices.min() >= 0 and indices.max() < elements):
+        raise BadValue(
+            f"indices has values from {indices.min()} to {indices.max()}, the result has "
+            f"{'*'.join(map(str, sizes))} = {elements} elements: 0 to {elements - 1} is possible"
+        )
 
 
 # ------------------------------------------------------------------------------------------------ convolution
@@ -235,18 +270,20 @@ def unpooled(
 
 def operands(rank: int, input: object, weight: object, bias: object) -> tuple[Any, Any, Any]:
     """All of one dtype, which torch does not choose for anybody."""
-    data, filters = planes(rank, input, channels=False), operand(weight, "weight")
+    backend = dispatch(input, weight, bias)
+    data = planes(rank, backend.operand(input, "input"), channels=False)
+    filters = backend.operand(weight, "weight")
     if filters.ndim != rank + 2:
         raise BadValue(
-            f"weight has shape {format_value(filters.shape)}, with {pluralize(filters.ndim, 'axis', 'axes')}: "
-            f"{rank + 2} are "
+            f"weight has shape {format_value(tuple(filters.shape))}, with "
+            f"{pluralize(filters.ndim, 'axis', 'axes')}: {rank + 2} are "
             f"needed, two for channels and {rank} for the kernel"
         )
     if filters.shape[0] == 0:
         raise BadValue(
-            f"weight has shape {format_value(filters.shape)}: axis 0 is empty, and must have at least 1 entry"
+            f"weight has shape {format_value(tuple(filters.shape))}: axis 0 is empty, and must have at least 1 entry"
         )
-    offset = None if bias is None else operand(bias, "bias")
+    offset = None if bias is None else backend.operand(bias, "bias")
     for name, other in (("weight", filters), ("bias", offset)):
         if other is not None and other.dtype != data.dtype:
             raise BadType(

@@ -13,7 +13,7 @@ array([[ 0.,  0.,  0.,  0.],
        [ 0.,  0.,  0.,  0.],
        [ 0., 13.,  0., 15.]])
 
-Unlike there, dilation, groups and output paddings work, of tied cells the first one alone has the derivative, and that
+Unlike there, dilation, groups and output paddings work, of tied elements only the first has the derivative, and that
 by an integer array is zeros, not None. ``Tensor`` is cenote's.
 """
 
@@ -50,7 +50,7 @@ def max_pool2d(
     padding: Padding = 0,
     dilation: Pair = (1, 1),
 ) -> Any:
-    """The largest cell of each window: (N, H, W, C) → (N, H', W', C).
+    """The largest element of each window: (N, H, W, C) → (N, H', W', C).
 
     >>> import numpy as np
     >>> from cenote.dialects import nabla
@@ -65,7 +65,7 @@ def max_pool2d(
     array([[-1.]])
 
     ``kernel_size``, ``stride`` and ``dilation`` are an int or (height, width), ``padding`` an int, (height, width) or
-    (top, bottom, left, right); the stride is the kernel's size by default. Padded cells are never chosen: a window of
+    (top, bottom, left, right); the stride is the kernel's size by default. Padding is never chosen: a window of
     nothing else is −inf.
     """
     return pooled(pooling.max_pool, x, kernel_size, stride, padding, dilation)
@@ -93,8 +93,8 @@ def avg_pool2d(
     array([[0.75],
            [6.  ]])
 
-    The arguments are those of :func:`max_pool2d`. Padded cells are zeros, and count: the divisor is always the
-    number of cells in a window.
+    The arguments are those of :func:`max_pool2d`. Padded elements are zeros, and count: the divisor is always the
+    number of elements in a window.
     """
     return pooled(sums.avg_pool, x, kernel_size, stride, padding, dilation)
 
@@ -282,11 +282,11 @@ def read_padding(value: object) -> tuple[tuple[int, int], tuple[int, int]]:
         if isinstance(value, str) or not hasattr(type(value), "__index__"):
             raise BadType(f"padding={format_value(value)}: {PADDINGS} is needed, not {describe_type(value)}")
         entries = (as_int("padding", value, value, 0),) * 2
-    cells = tuple(as_int("padding", value, entry, 0) for entry in entries)
-    if len(cells) == 2:
-        return (cells[0], cells[0]), (cells[1], cells[1])
-    if len(cells) == 4:
-        return (cells[0], cells[1]), (cells[2], cells[3])
+    elements = tuple(as_int("padding", value, entry, 0) for entry in entries)
+    if len(elements) == 2:
+        return (elements[0], elements[0]), (elements[1], elements[1])
+    if len(elements) == 4:
+        return (elements[0], elements[1]), (elements[2], elements[3])
     raise BadValue(
-        f"padding={format_value(value)} has {pluralize(len(cells), 'entry', 'entries')}: {PADDINGS} is needed"
+        f"padding={format_value(value)} has {pluralize(len(elements), 'entry', 'entries')}: {PADDINGS} is needed"
     )

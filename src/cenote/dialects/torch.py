@@ -7,7 +7,7 @@ of cenote holds:
 - of several NaN in a window the first is chosen, not the last; a window of padding only, which dilation makes
   possible, has index −1;
 - ``lp_pool`` is the p-norm, (Σ|x|ᵖ)^(1/p): no NaN for negative numbers, and nothing is scaled in ``ceil_mode``;
-- of several values that ``max_unpool`` puts in one cell the last stays, and the gradient goes to it alone;
+- of several values that ``max_unpool`` puts in one element the last stays, and the gradient goes to it alone;
 - every real dtype has a maximum, half precision an average and every integer a transposed convolution, in every
   dimension;
 - a convolution of no input channels is the bias, in all output channels; a transposed one whose padding leaves nothing
@@ -34,12 +34,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..api import adaptive, norms, pooling, unpooling
-from ..arguments.arrays import as_array
 from ..arguments.errors import BadType, BadValue, format_value, public
 from ..arguments.values import Ints, as_flag, real_number
+from ..backends.dispatch import dispatch
 from ..dtypes import has_nan, is_complex
 from ._common import call
-from ._torch import NAMES, averaged, bins, by_rank, convolved, lay, planes, transposed, unpooled
+from ._torch import (
+    NAMES,
+    as_doubles,
+    averaged,
+    bins,
+    by_rank,
+    check_indices,
+    convolved,
+    dtype_of,
+    lay,
+    planes,
+    transposed,
+    unpooled,
+)
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -81,7 +94,7 @@ def _max_pool(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest cell of each window over the trailing axes.
+    """The largest element of each window over the trailing axes.
 
     >>> import numpy as np
     >>> from cenote.dialects import torch as F
@@ -149,11 +162,11 @@ def _avg_pool(
     >>> F.avg_pool2d(np.array([[[-1, -2], [0, 0]]]), 2)
     array([[[0]]])
 
-    ``padding`` counts as zeros, and as cells unless ``count_include_pad`` is False; what ``ceil_mode`` makes a window
-    reach beyond it never counts. ``divisor_override``, any int but 0, wins over both. As in torch an average of int64
-    is an int64, truncated towards zero; torch has none of other integers, and neither has this: their average would
-    have to be either that or a float, and a TypeError says so. ``avg_pool3d`` takes no kernel that is larger than the
-    input, however it is padded.
+    ``padding`` counts as zeros, and in the divisor unless ``count_include_pad`` is False; positions beyond it, which
+    ``ceil_mode`` allows, are never counted. ``divisor_override``, any int but 0, overrides both. As in torch an average
+    of int64 is an int64, truncated towards zero; torch has none of other integers, and neither has this: their average
+    would have to be either that or a float, and a TypeError says so. ``avg_pool3d`` takes no kernel that is larger than
+    the input, however it is padded.
     """
     return averaged(rank, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -183,23 +196,23 @@ def _lp_pool(
     ``ceil_mode`` adds, and takes roots of truncated averages of integers: here the norm is what its name says.
     """
     data = planes(rank, input)
-    if is_complex(data.dtype):
-        raise BadType(f"input has dtype {data.dtype}: a real dtype is needed, pool its absolute value instead")
+    dtype = dtype_of(data)
+    if is_complex(dtype):
+        raise BadType(f"input has dtype {dtype}: a real dtype is needed, pool its absolute value instead")
     power = real_number("norm_type", norm_type)
     if not power > 0 and power != -math.inf:
         raise BadValue(f"norm_type={format_value(norm_type)}: a number above 0 is needed, or inf or -inf")
     window = lay(rank, kernel_size, stride, 0, 1, ceil_mode)
     if power > 0:
         return call(norms.lp_pool, NAMES, data, **window, p=power)
-    magnitude = np.absolute(data if has_nan(data.dtype) else data.astype(np.float64))
-    return call(pooling.min_pool, NAMES, magnitude, **window)
+    return call(pooling.min_pool, NAMES, abs(data if has_nan(dtype) else as_doubles(data)), **window)
 
 
 lp_pool1d, lp_pool2d, lp_pool3d = by_rank(_lp_pool)
 
 
 def _adaptive_max_pool(rank: int, input: ArrayLike, output_size: Sizes, return_indices: bool = False) -> Any:
-    """The largest cell of each of ``output_size`` bins, which cover the spatial axes as evenly as they can.
+    """The largest element of each of ``output_size`` bins, which cover the spatial axes as evenly as they can.
 
     >>> import numpy as np
     >>> from cenote.dialects import torch as F
@@ -232,8 +245,9 @@ def _adaptive_avg_pool(rank: int, input: ArrayLike, output_size: Sizes) -> Any:
     As in torch there is none of integers.
     """
     data = planes(rank, input, channels=False)
-    if not has_nan(data.dtype):
-        raise BadType(f"input has dtype {data.dtype}: torch averages only floats here, convert it")
+    dtype = dtype_of(data)
+    if not has_nan(dtype):
+        raise BadType(f"input has dtype {dtype}: torch averages only floats here, convert it")
     return call(adaptive.adaptive_avg_pool, NAMES, data, bins(rank, output_size))
 
 
@@ -263,19 +277,17 @@ def _max_unpool(
     (n − 1)·stride − 2·padding + kernel, which is the default. ``indices`` are int64 and none may lie outside.
     """
     data = planes(rank, input)
-    where = as_array(indices, "indices")
-    if where.dtype != np.int64:
+    backend = dispatch(data, indices)
+    where = backend.operand(indices, "indices")
+    if dtype_of(where) != np.int64:
         raise BadType(f"indices has dtype {where.dtype}: int64 is needed, as return_indices=True gives them")
-    if where.shape != data.shape:
-        raise BadValue(f"indices has shape {where.shape}, input has shape {data.shape}: they must agree")
-    kernel, sizes = unpooled(rank, data.shape, kernel_size, stride, padding, output_size)
-    cells = math.prod(sizes)
-    if where.size and not (where.min() >= 0 and where.max() < cells):
-        raise BadValue(
-            f"indices has values from {where.min()} to {where.max()}, the result has {'*'.join(map(str, sizes))} = "
-            f"{cells} cells: 0 to {cells - 1} is possible"
-        )
-    return call(unpooling.max_unpool, NAMES, data, where, kernel, output_shape=sizes)
+    shape = tuple(data.shape)
+    if tuple(where.shape) != shape:
+        raise BadValue(f"indices has shape {tuple(where.shape)}, input has shape {shape}: they must agree")
+    window, sizes = unpooled(rank, shape, kernel_size, stride, padding, output_size)
+    if type(where) is np.ndarray:  # elsewhere values may not be there yet, and the Op looks at them
+        check_indices(where, sizes)
+    return call(unpooling.max_unpool, NAMES, data, where, **window)
 
 
 max_unpool1d, max_unpool2d, max_unpool3d = by_rank(_max_unpool)
@@ -323,7 +335,7 @@ def _conv_transpose(
     groups: int = 1,
     dilation: Ints = 1,
 ) -> Any:
-    """Each cell of the input, (N, C, …), times each filter of ``weight``, (C, O/groups, …), added up where they lie.
+    """Each element of the input, (N, C, …), times each filter of ``weight``, (C, O/groups, …), added up where they lie.
 
     >>> import numpy as np
     >>> from cenote.dialects import torch as F
@@ -333,7 +345,7 @@ def _conv_transpose(
     >>> F.conv_transpose1d(x, w, stride=2, padding=1, output_padding=1)
     array([[ 10., 102.,  20., 203.,  30., 300.]])
 
-    ``padding`` takes cells away from both ends, ``output_padding``, which is less than the stride or the dilation, adds
+    ``padding`` removes elements at both ends, ``output_padding``, which is less than the stride or the dilation, adds
     some at the high one. There is no padding by name.
     """
     return transposed(rank, input, weight, bias, stride, padding, output_padding, groups, dilation)

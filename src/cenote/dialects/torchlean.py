@@ -22,9 +22,9 @@ tangent) and ``_vjp`` (x and the result's cotangent g to that of x). TorchLean's
 adaptive and global poolings, which have no others. Derivatives at integers are those at the same numbers in float64.
 
 As there, padding is symmetric and of any size, the window of a maximum that has nothing but padding is 0, an average
-counts padded cells, and a smooth maximum adds them up as zeros. Unlike there, a window that does not fit is an error,
+counts padding, and a smooth maximum adds it up as zeros. Unlike there, a window that does not fit is an error,
 not one window that looks past the end, NaN is the result wherever it lies in its window, and a global maximum that
-several cells have sends the gradient to the first of them, as every other maximum does.
+several elements have sends the gradient to the first of them, as every other maximum does.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def reader(name: str) -> Callable[[object, object, object], dict[str, tuple[int,
 
 
 def _max_pool(channels: int, spec: PoolSpec, x: ArrayLike) -> Any:
-    """The largest cell of each window, of each channel: (C, spatial…) → (C, spatial'…).
+    """The largest element of each window, of each channel: (C, spatial…) → (C, spatial'…).
 
     >>> import numpy as np
     >>> from cenote.dialects import torchlean
@@ -159,19 +159,19 @@ def _max_pool(channels: int, spec: PoolSpec, x: ArrayLike) -> Any:
     >>> torchlean.max_pool_spatial(torchlean.PoolSpec((2,), (2,), (0,)), np.array([1.0, 3.0, 2.0, 0.0]))
     array([3., 2.])
 
-    Padded cells are never chosen; a window of nothing else is 0, and has no derivative.
+    Padded elements are never chosen; a window of nothing else is 0, and has no derivative.
     """
-    return hard(spec)(cells(spec, x, channels))
+    return hard(spec)(elements(spec, x, channels))
 
 
 def _max_pool_jvp(channels: int, spec: PoolSpec, x: ArrayLike, dx: ArrayLike) -> Any:
-    """The tangent of :func:`max_pool` at ``x`` along ``dx``: that of each window's first largest cell."""
-    return pushed(hard(spec), cells(spec, x, channels), dx)
+    """The tangent of :func:`max_pool` at ``x`` along ``dx``: that of each window's first largest element."""
+    return pushed(hard(spec), elements(spec, x, channels), dx)
 
 
 def _max_pool_vjp(channels: int, spec: PoolSpec, x: ArrayLike, g: ArrayLike) -> Any:
-    """The cotangent of ``x`` for the cotangent ``g`` of :func:`max_pool`: to each window's first largest cell."""
-    return pulled(hard(spec), cells(spec, x, channels), g)
+    """The cotangent of ``x`` for the cotangent ``g`` of :func:`max_pool`: to each window's first largest element."""
+    return pulled(hard(spec), elements(spec, x, channels), g)
 
 
 max_pool, max_pool_spatial, max_pool_spec, max_pool_spatial_spec = forms(_max_pool)
@@ -193,19 +193,19 @@ def _avg_pool(channels: int, spec: PoolSpec, x: ArrayLike) -> Any:
     >>> torchlean.avg_pool_vjp(spec, np.zeros((1, 3)), np.array([[10.0, 20.0]]))
     array([[ 5., 10., 10.]])
 
-    Padded cells are zeros, and count.
+    Padded elements are zeros, and count.
     """
-    return average(spec)(cells(spec, x, channels))
+    return average(spec)(elements(spec, x, channels))
 
 
 def _avg_pool_jvp(channels: int, spec: PoolSpec, x: ArrayLike, dx: ArrayLike) -> Any:
     """The tangent of :func:`avg_pool` at ``x`` along ``dx``: its average."""
-    return pushed(average(spec), cells(spec, x, channels), dx)
+    return pushed(average(spec), elements(spec, x, channels), dx)
 
 
 def _avg_pool_vjp(channels: int, spec: PoolSpec, x: ArrayLike, g: ArrayLike) -> Any:
     """The cotangent of ``x`` for the cotangent ``g`` of :func:`avg_pool`: spread evenly over each window."""
-    return pulled(average(spec), cells(spec, x, channels), g)
+    return pulled(average(spec), elements(spec, x, channels), g)
 
 
 avg_pool, avg_pool_spatial, avg_pool_spec, avg_pool_spatial_spec = forms(_avg_pool)
@@ -229,19 +229,19 @@ def _smooth_max_pool(channels: int, spec: PoolSpec, beta: float, x: ArrayLike) -
     >>> torchlean.smooth_max_pool_vjp(spec, 1.0, x, np.ones((1, 2))).round(4)  # softmax of each window
     array([[0.5  , 0.5  , 0.982, 0.018]])
 
-    Any finite ``beta`` but 0. Padded cells are zeros, which are part of the sum.
+    Any finite ``beta`` but 0. Padded elements are zeros, which are part of the sum.
     """
-    return smooth(spec, beta)(cells(spec, x, channels))
+    return smooth(spec, beta)(elements(spec, x, channels))
 
 
 def _smooth_max_pool_jvp(channels: int, spec: PoolSpec, beta: float, x: ArrayLike, dx: ArrayLike) -> Any:
     """The tangent of :func:`smooth_max_pool` at ``x`` along ``dx``: its mean by softmax(β·x) over each window."""
-    return pushed(smooth(spec, beta), cells(spec, x, channels), dx)
+    return pushed(smooth(spec, beta), elements(spec, x, channels), dx)
 
 
 def _smooth_max_pool_vjp(channels: int, spec: PoolSpec, beta: float, x: ArrayLike, g: ArrayLike) -> Any:
     """The cotangent of ``x`` for the cotangent ``g`` of :func:`smooth_max_pool`: shared by softmax(β·x)."""
-    return pulled(smooth(spec, beta), cells(spec, x, channels), g)
+    return pulled(smooth(spec, beta), elements(spec, x, channels), g)
 
 
 smooth_max_pool, smooth_max_pool_spatial, smooth_max_pool_spec, smooth_max_pool_spatial_spec = forms(_smooth_max_pool)
@@ -272,7 +272,7 @@ def _adaptive_pool(function: Function, output_size: Ints, x: ArrayLike) -> Any:
     >>> torchlean.adaptive_max_pool_spec(5, np.array([[1.0, 2.0, 3.0]]))
     array([[1., 2., 2., 3., 3.]])
 
-    ``output_size`` is an int or one int per spatial axis. Bin i of o on n cells goes from floor(i·n/o) to
+    ``output_size`` is an int or one int per spatial axis. Bin i of o on n elements goes from floor(i·n/o) to
     ceil((i+1)·n/o).
     """
     return binned(function, output_size, data := spatial(x))(data)
@@ -318,19 +318,19 @@ def flat(function: Function) -> Function:
 
 AVG, MAX = adaptive.adaptive_avg_pool, adaptive.adaptive_max_pool
 adaptive_avg_pool_spec = form(_adaptive_pool, AVG, "adaptive_avg_pool_spec", "average")
-adaptive_max_pool_spec = form(_adaptive_pool, MAX, "adaptive_max_pool_spec", "largest cell")
+adaptive_max_pool_spec = form(_adaptive_pool, MAX, "adaptive_max_pool_spec", "largest element")
 adaptive_avg_pool_backward_spec = form(_adaptive_pool_backward, AVG, "adaptive_avg_pool_backward_spec", "avg")
 adaptive_max_pool_backward_spec = form(_adaptive_pool_backward, MAX, "adaptive_max_pool_backward_spec", "max")
 
 MEAN, TOP = whole(adaptive.global_avg_pool), whole(adaptive.global_max_pool)
 global_avg_pool_spec = form(_global_pool, MEAN, "global_avg_pool_spec", "average", "(C, 1, …)")
-global_max_pool_spec = form(_global_pool, TOP, "global_max_pool_spec", "largest cell", "(C, 1, …)")
+global_max_pool_spec = form(_global_pool, TOP, "global_max_pool_spec", "largest element", "(C, 1, …)")
 global_avg_pool_backward_spec = form(_global_pool_backward, MEAN, "global_avg_pool_backward_spec", "avg", "")
 global_max_pool_backward_spec = form(_global_pool_backward, TOP, "global_max_pool_backward_spec", "max", "")
 
 FLAT_MEAN, FLAT_TOP = flat(adaptive.global_avg_pool), flat(adaptive.global_max_pool)
 global_avg_pool_flat_spec = form(_global_pool, FLAT_MEAN, "global_avg_pool_flat_spec", "average", "(C,)")
-global_max_pool_flat_spec = form(_global_pool, FLAT_TOP, "global_max_pool_flat_spec", "largest cell", "(C,)")
+global_max_pool_flat_spec = form(_global_pool, FLAT_TOP, "global_max_pool_flat_spec", "largest element", "(C,)")
 global_avg_pool_flat_backward_spec = form(
     _global_pool_backward, FLAT_MEAN, "global_avg_pool_flat_backward_spec", "avg", "_flat"
 )
@@ -358,7 +358,7 @@ def hard(spec: object) -> Function:
 
 def average(spec: object) -> Function:
     spec = checked(spec)
-    # The divisor is the number of cells in the padded array, and without ceil_mode windows lie inside of that.
+    # The divisor is the number of elements in the padded array, and without ceil_mode windows lie inside of that.
     return lambda x: call(sums.avg_pool, NAMES, x, window=spec.kernel, stride=spec.stride, padding=spec.padding)
 
 
@@ -379,7 +379,7 @@ def checked(spec: object) -> PoolSpec:
     return spec
 
 
-def cells(spec: PoolSpec, x: object, channels: int) -> Any:
+def elements(spec: PoolSpec, x: object, channels: int) -> Any:
     data = operand(x)
     needed = len(spec.kernel) + channels
     if data.ndim != needed:

@@ -1,7 +1,7 @@
-"""Which cells each window sees: one axis at a time, and all of them laid on an array.
+"""Which elements each window sees: one axis at a time, and all of them laid on an array.
 
 Notation per axis: ``n`` input size, ``o`` output size, ``k`` taps, ``s`` stride, ``d`` dilation, ``low``/``high``
-padding; output ``j`` sees the cells ``j*s - low + t*d`` for ``t`` in ``0 … k-1``.
+padding; output ``j`` sees the elements ``j*s - low + t*d`` for ``t`` in ``0 … k-1``.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ MOST_BLOCKS = 1024  # of an axis that are remembered
 
 @dataclass(frozen=True)
 class Axis:
-    """One pooled axis: ``o`` windows of ``k`` cells on ``n`` cells.
+    """One pooled axis: ``o`` windows of ``k`` elements on ``n`` elements.
 
     Windows without a common stride (the bins of adaptive pooling, transposes) are listed instead: window ``j``
-    sees ``lengths[j]`` cells from ``starts[j]`` on, ``d`` apart, and ``k`` is the largest length.
+    sees ``lengths[j]`` elements from ``starts[j]`` on, ``d`` apart, and ``k`` is the largest length.
     """
 
     position: int
@@ -56,30 +56,30 @@ class Axis:
 
     @property
     def first(self) -> NDArray[np.int64]:
-        """(o,): the coordinate of each window's first cell."""
+        """(o,): the coordinate of each window's first element."""
         if self.starts is not None:
             return np.array(self.starts, dtype=np.int64)
         return np.arange(self.o, dtype=np.int64) * self.s - self.low
 
     @property
-    def cells(self) -> NDArray[np.int64]:
-        """(o, k): the coordinate of each window's cells, outside of 0 … n-1 where it is not a real one."""
+    def elements(self) -> NDArray[np.int64]:
+        """(o, k): the coordinate of each window's elements, outside of 0 … n-1 where it is not a real one."""
         taps = np.arange(self.k, dtype=np.int64)
-        cells = self.first[:, None] + taps * self.d
+        elements = self.first[:, None] + taps * self.d
         if self.lengths is not None:
-            cells[taps >= np.array(self.lengths, dtype=np.int64)[:, None]] = self.n
-        return cells
+            elements[taps >= np.array(self.lengths, dtype=np.int64)[:, None]] = self.n
+        return elements
 
     @property
     def valid_taps(self) -> range:
-        """The taps that fall on a real cell for some window: however large the padding is, they are few."""
+        """The taps that fall on a real element for some window: however large the padding is, they are few."""
         if self.starts is not None or not self.o or not self.n:
             return range(self.k)
         begin = max(0, -(((self.o - 1) * self.s - self.low) // self.d))
         return range(begin, min(self.k, (self.n - 1 + self.low) // self.d + 1))
 
     def number(self, padded: bool) -> NDArray[np.int64]:
-        """(o,): how many cells of each window are real, or inside the padded input."""
+        """(o,): how many elements of each window are real, or inside the padded input."""
         if self.lengths is not None:
             return np.array(self.lengths, np.int64)
         first = self.first
@@ -90,7 +90,7 @@ class Axis:
         return found
 
     def tap(self, t: int) -> tuple[slice, slice]:
-        """The windows for which cell ``t`` is a real one, and those cells."""
+        """The windows for which element ``t`` is a real one, and those elements."""
         begin = max(0, -((t * self.d - self.low) // self.s))
         end = min(self.o, (self.n - 1 + self.low - t * self.d) // self.s + 1)
         if end <= begin:
@@ -100,7 +100,7 @@ class Axis:
 
     @property
     def transposed(self) -> Axis:
-        """The axis with the roles of cells and windows exchanged."""
+        """The axis with the roles of elements and windows exchanged."""
         if self.starts is None and self.s == 1:  # window c sees outputs c + low - t·d: the taps in reverse order
             low = (self.k - 1) * self.d - self.low
             if low >= 0:
@@ -110,12 +110,12 @@ class Axis:
         number = np.zeros(self.n, np.int64)
         if self.starts is None:
             for tap in self.valid_taps:
-                windows, cells = self.tap(tap)
-                first[cells] = np.minimum(first[cells], np.arange(windows.start, windows.stop))
-                number[cells] += 1
+                windows, elements = self.tap(tap)
+                first[elements] = np.minimum(first[elements], np.arange(windows.start, windows.stop))
+                number[elements] += 1
         else:
             hits = self.real
-            seen = self.cells[hits]
+            seen = self.elements[hits]
             np.minimum.at(first, seen, np.nonzero(hits)[0])
             np.add.at(number, seen, 1)
         first[number == 0] = 0
@@ -135,7 +135,7 @@ class Axis:
         )
 
     def block(self, begin: int, end: int) -> tuple[slice, Axis]:
-        """Windows ``begin`` … ``end``−1 alone: the cells that they need, and the axis of those cells."""
+        """Windows ``begin`` … ``end``−1 alone: the elements that they need, and the axis of those elements."""
         if self.starts is not None and self.lengths is not None:
             return self.listed_block(begin, end)
         first = begin * self.s - self.low
@@ -170,7 +170,7 @@ class Axis:
         return slice(start, stop), axis
 
     def windows_of(self, begin: int, end: int) -> tuple[int, int]:
-        """A range of windows with all that see one of the cells ``begin`` … ``end``−1."""
+        """A range of windows with all that see one of the elements ``begin`` … ``end``−1."""
         if self.starts is not None:
             first, last = self.ends
             hits = np.nonzero((first < end) & (last >= begin))[0]
@@ -181,7 +181,7 @@ class Axis:
 
     @cached_property
     def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(o,) each, of windows that are listed: the first and the last cell, in wrong order for an empty one."""
+        """(o,) each, of windows that are listed: the first and the last element, in wrong order for an empty one."""
         first, lengths = self.first, np.array(self.lengths, np.int64)
         last = first + (lengths - 1) * self.d
         return np.where(lengths > 0, first, self.n), np.where(lengths > 0, last, -1)
@@ -207,19 +207,19 @@ class Axis:
 
     @property
     def real(self) -> NDArray[np.bool_]:
-        """(o, k): the cells that are cells of the input."""
-        cells = self.cells
-        return (cells >= 0) & (cells < self.n)
+        """(o, k): the elements that are elements of the input."""
+        elements = self.elements
+        return (elements >= 0) & (elements < self.n)
 
     @property
     def padded(self) -> NDArray[np.bool_]:
-        """(o, k): the cells inside the padded input; the overhang of ``ceil_mode`` is not."""
-        cells = self.cells
-        return (cells >= -self.low) & (cells < self.n + self.high)
+        """(o, k): the elements inside the padded input; the overhang of ``ceil_mode`` is not."""
+        elements = self.elements
+        return (elements >= -self.low) & (elements < self.n + self.high)
 
 
 def bins(position: int, n: int, o: int) -> Axis:
-    """The axis of adaptive pooling: window ``i`` sees the cells floor(i·n/o) … ceil((i+1)·n/o)."""
+    """The axis of adaptive pooling: window ``i`` sees the elements floor(i·n/o) … ceil((i+1)·n/o)."""
     if o and n % o == 0:
         return Axis(position, n, o, n // o, n // o, 1, 0, 0)
     axis: Axis | None = cache.lookup(("bins", position, n, o))
@@ -269,7 +269,7 @@ class Geometry:
         return tuple(axis.position for axis in self.axes)
 
     def counts(self, padded: bool) -> NDArray[np.int64]:
-        """How many cells of each window are real, or inside the padded input; broadcasts against the output."""
+        """How many elements of each window are real, or inside the padded input; broadcasts against the output."""
         out = np.ones((1,) * len(self.shape), np.int64)
         for axis in self.axes:
             out = out * axis.number(padded).reshape([-1 if i == axis.position else 1 for i in range(len(self.shape))])
@@ -281,7 +281,7 @@ class Geometry:
 
     @cached_property
     def even_counts(self) -> tuple[int | None, int | None]:
-        """Of real cells, and of those inside the padded input."""
+        """Of real elements, and of those inside the padded input."""
         found: list[int | None] = []
         for padded in (False, True):
             numbers = [axis.number(padded) for axis in self.axes]
@@ -301,12 +301,12 @@ class Geometry:
 
     @cached_property
     def empty_windows(self) -> tuple[bool, bool]:
-        """Whether a window has no real cell, and none inside the padded input."""
+        """Whether a window has no real element, and none inside the padded input."""
         real, padded = (any(0 in axis.number(p) for axis in self.axes) for p in (False, True))
         return real, padded
 
     def taps(self) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-        """For each cell of the window, in row-major order: the windows for which it is real, and those cells.
+        """For each element of the window, in row-major order: the windows for which it is real, and those elements.
 
         Slices of the output and of the input, for windows with a stride.
         """
@@ -332,8 +332,8 @@ class Geometry:
                 if len(known) >= MOST_BLOCKS:
                     known.clear()
                 found = known[key] = axis.block(*ranges[axis.position])
-            cells, part = found
-            slab[axis.position], shape[axis.position] = cells, part.n
+            elements, part = found
+            slab[axis.position], shape[axis.position] = elements, part.n
             axes.append(part)
         return tuple(slab), Geometry(tuple(shape), tuple(axes))
 
@@ -357,7 +357,7 @@ class Geometry:
 
     @property
     def transposed(self) -> Geometry:
-        """The geometry whose window ``c`` sees the outputs that see cell ``c`` here: sums over it are the adjoint."""
+        """The geometry whose window ``i`` sees the outputs that see element ``i`` here: its sums are the adjoint."""
         if self.of is not None:
             return self.of
         back: Geometry | None = cache.lookup(("transposed", self))

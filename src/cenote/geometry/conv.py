@@ -24,7 +24,7 @@ from .window import by_arguments, output_size, padded_axis, parse_padding
 
 Shape: TypeAlias = tuple[int, ...]
 
-MOST_CELLS = 2**46  # on one axis, padding and the reach of a filter included
+MOST_ELEMENTS = 2**46  # on one axis, padding and the reach of a filter included
 LAYOUTS = ("channels_last", "channels_first")
 # The axes of w by layout, for a convolution and for a transposed one.
 FILTERS = {
@@ -48,7 +48,7 @@ class ConvGeometry:
 
     @cached_property
     def core_axes(self) -> list[tuple[int, int, int, int, int, int]]:
-        # A stride between less than two windows, and a distance between less than two cells, may be of any size.
+        # A stride between less than two windows, and a distance between less than two elements, may be of any size.
         return [(a.n, a.o, a.k, a.s if a.o > 1 else 1, a.d if a.k > 1 else 1, a.low) for a in self.axes]
 
     def batched(self, size: int) -> ConvGeometry:
@@ -109,7 +109,7 @@ def dims_of(x: Shape, w: Shape, layout: object, operation: str) -> ConvDims:
     kernel = w[2:] if first else w[:rank]
     if 0 in kernel:
         axis = w.index(0, 2 if first else 0)
-        raise BadValue(W, f" has shape {format_value(w)}: axis {axis} of it is empty, and a filter has at least 1 cell")
+        raise BadValue(W, f" has shape {format_value(w)}: axis {axis} is empty, and a filter has at least 1 element")
     outer, inner = w[:2] if first else (w[-1], w[-2])
     batch = x[: len(x) - rank - 1]
     spatial = x[len(x) - rank :] if first else x[len(batch) : -1]
@@ -131,16 +131,16 @@ def parse_groups(value: object) -> int:
 
 
 def check_extent(axis: Axis, w: Shape) -> None:
-    """The core counts cells in 64 bits, and needs room for products of what it counts."""
+    """The core counts elements in 64 bits, and needs room for products of what it counts."""
     reach = axis.d * (axis.k - 1) + 1
     total = axis.n + axis.low + axis.high + reach
-    if total > MOST_CELLS:
+    if total > MOST_ELEMENTS:
         raise BadValue(
             W,
             f" has shape {format_value(w)}: on axis {axis.position} of ",
             X,
             f" its reach ({axis.k} - 1)*{axis.d} + 1, "
-            f"padding {axis.low} + {axis.high} and {axis.n} cells add up to {total}, at most {MOST_CELLS} is possible",
+            f"padding {axis.low} + {axis.high} and {axis.n} elements add up to {total}, the limit is {MOST_ELEMENTS}",
         )
 
 
@@ -236,7 +236,8 @@ def build_transpose(
                     f"={format_value(padding)}: on axis {position} of ",
                     X,
                     f" of shape {format_value(y)} the result would have "
-                    f"{written(o, k, s, d, pad)}{f' + {extra[i]}' if extra[i] else ''} = {n} cells: use less padding",
+                    f"{written(o, k, s, d, pad)}{f' + {extra[i]}' if extra[i] else ''} = {n} elements: "
+                    "use less padding",
                 )
         else:
             n = sizes[i]
@@ -248,13 +249,13 @@ def build_transpose(
                 possible = f"from {low} to {high} is possible" if low <= high else "none is possible"
                 raise BadValue(
                     Argument("output_shape"),
-                    f"={format_value(output_shape)}: {pluralize(n, 'cell', 'cells')} on axis {position} of ",
+                    f"={format_value(output_shape)}: {pluralize(n, 'element', 'elements')} on axis {position} of ",
                     X,
                     f" of shape {format_value(y)}: {possible}, up to max(stride, dilation) - 1 = {max(s, d) - 1} more "
                     f"than {rule}",
                 )
         if isinstance(pad, str):
-            # Cells beyond o whole steps are added at the end; the padding does not know of them.
+            # Elements beyond o whole steps are added at the end; the padding does not know of them.
             axis = replace(padded_axis(position, min(n, least), k, s, d, pad), n=n)
         else:
             axis = padded_axis(position, n, k, s, d, pad)

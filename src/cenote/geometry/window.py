@@ -2,10 +2,10 @@
 
 A :class:`Window` is what the user asked for, checked and hashable. ``window.on(shape)`` lays it on an
 array and gives its :class:`Geometry`: for each pooled axis how many outputs there are and which input
-cells each of them sees. Everything else in the package reads those two and checks nothing again.
+elements each of them sees. Everything else in the package reads those two and checks nothing again.
 
 Notation per axis: ``n`` input size, ``o`` output size, ``k`` taps, ``s`` stride, ``d`` dilation,
-``low``/``high`` padding; output ``j`` sees the cells ``j*s - low + t*d`` for ``t`` in ``0 … k-1``.
+``low``/``high`` padding; output ``j`` sees the elements ``j*s - low + t*d`` for ``t`` in ``0 … k-1``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias, TypeVar
 import numpy as np
 
 from .. import cache
-from ..arguments.errors import WHICH_AXES, Argument, BadType, BadValue, describe_type, format_value, pluralize
+from ..arguments.errors import MISFIT, WHICH_AXES, Argument, BadType, BadValue, describe_type, format_value, pluralize
 from ..arguments.pictures import has_colours
 from ..arguments.values import INT64_MAX, addressable, as_flag, as_index, as_int, as_sequence, per_axis
 from .axes import Axis, Geometry, bins
@@ -50,8 +50,8 @@ def parse_padding(value: object, rank: int) -> Pairs | Literal["same", "same_low
             raise BadType(
                 Argument("padding"), f"={format_value(value)}: {PADDINGS} is needed, not {describe_type(value)}"
             )
-        cells = as_int("padding", value, value, 0)
-        return ((cells, cells),) * rank
+        elements = as_int("padding", value, value, 0)
+        return ((elements, elements),) * rank
     if len(entries) != rank:
         raise BadValue(
             Argument("padding"),
@@ -61,7 +61,7 @@ def parse_padding(value: object, rank: int) -> Pairs | Literal["same", "same_low
     pairs = [as_sequence(entry) for entry in entries]
     if all(pair is None for pair in pairs):
         sizes = tuple(as_int("padding", value, entry, 0) for entry in entries)
-        return tuple((cells, cells) for cells in sizes)
+        return tuple((elements, elements) for elements in sizes)
     out = []
     for entry, pair in zip(entries, pairs, strict=True):
         if pair is None or len(pair) != 2:
@@ -166,8 +166,8 @@ def output_size(axis: Axis, ceil_mode: bool, what: Parts) -> int:
             short = "ceil_mode leaves out a window that starts in the high padding"
         raise BadValue(
             *what,
-            f" does not fit on axis {axis.position}: "
-            f"it needs {needed} {'cell' if reach == 1 else 'cells'}, there are {there}: {short}",
+            f"{MISFIT}{axis.position}: "
+            f"it needs {needed} {'element' if reach == 1 else 'elements'}, there are {there}: {short}",
         )
     return o
 
@@ -176,12 +176,12 @@ def lay(window: Window, shape: tuple[int, ...]) -> Geometry:
     name = Argument("window")
     what = (name, f"={format_value(window.size)} on shape {format_value(shape)}")
     positions = resolve_axes(window.axes, window.rank, shape, (name, f"={format_value(window.size)}"))
-    # The core counts the cells of a window, padded ones included, in 64 bits.
+    # The core counts the elements of a window, padded ones included, in 64 bits.
     if math.prod(window.size) > INT64_MAX:
         product = f"{'*'.join(map(str, window.size))} = {math.prod(window.size)}"
         raise BadValue(
             Argument("window"),
-            f"={format_value(window.size)}: {product} cells do not fit 64 bits, at most {INT64_MAX} do",
+            f"={format_value(window.size)}: {product} elements do not fit 64 bits, at most {INT64_MAX} do",
         )
     axes = []
     for i, position in enumerate(positions):
@@ -194,7 +194,7 @@ def lay(window: Window, shape: tuple[int, ...]) -> Geometry:
             raise BadValue(
                 *what,
                 f": on axis {position} its reach ({axis.k} - 1)*{axis.d} + 1, stride {axis.s}, padding "
-                f"{axis.low} + {axis.high} and the {axis.n} cells add up to {total}, which does not fit 64 bits",
+                f"{axis.low} + {axis.high} and the {axis.n} elements add up to {total}, which does not fit 64 bits",
             )
         o = axis.o if isinstance(padding, str) else output_size(axis, window.ceil_mode, what)
         axes.append(replace(axis, o=o))
@@ -301,7 +301,7 @@ def by_arguments(
 
 
 def adaptive_geometry(shape: tuple[int, ...], output: object, axes: object) -> Geometry:
-    """The bins of adaptive pooling: output ``i`` sees cells floor(i·n/o) … ceil((i+1)·n/o)."""
+    """The bins of adaptive pooling: output ``i`` sees elements floor(i·n/o) … ceil((i+1)·n/o)."""
     make = partial(build_adaptive, shape, output, axes)
     return by_arguments(("adaptive", shape), (output, axes), make, lambda geometry: geometry.bytes)
 
@@ -356,7 +356,7 @@ def unpooled_sizes(window: Window, positions: tuple[int, ...], shape: tuple[int,
             raise BadValue(
                 Argument("window"),
                 f"={format_value(window.size)} on shape {format_value(shape)}: axis {position} would unpool to "
-                f"({n} - 1)*{s} - {low} - {high} + {reach} = {size} cells: use less padding or give output_shape",
+                f"({n} - 1)*{s} - {low} - {high} + {reach} = {size} elements: use less padding or give output_shape",
             )
         out.append(size)
     return tuple(out)

@@ -69,8 +69,8 @@ class Contract(Op):
                 if i in spatial:
                     axis = axes[spatial[i]]
                     windows = ranges[i] if self.result == "y" else axis.windows_of(*ranges[i])
-                    cells, axes[spatial[i]] = axis.block(*windows)
-                    parts["x"][i], parts["y"][i] = (cells.start, cells.stop), windows
+                    elements, axes[spatial[i]] = axis.block(*windows)
+                    parts["x"][i], parts["y"][i] = (elements.start, elements.stop), windows
                 elif i != geometry.channel_axis:
                     parts["x"][i] = parts["y"][i] = ranges[i]
         shapes = {name: tuple(end - begin for begin, end in part) for name, part in parts.items()}

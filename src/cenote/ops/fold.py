@@ -81,8 +81,8 @@ class Fold(Op):
         plain = isinstance(self.fn.fn if isinstance(self.fn, Reducer) else self.fn, np.ufunc)
         for to, of in self.geometry.taps():
             held = out[to]
-            cells = x[of] if plain else x[of].copy()  # fn may write into them
-            new = np.asarray(self.fn(held, cells))
+            elements = x[of] if plain else x[of].copy()  # fn may write into them
+            new = np.asarray(self.fn(held, elements))
             if new.shape != held.shape:
                 raise BadValue(
                     f"reduce_fn gave shape {new.shape} for two arrays of shape {held.shape}: "

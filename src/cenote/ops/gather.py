@@ -54,7 +54,7 @@ class Unpool(Op):
         if low < -1 or high >= number:
             raise BadValue(
                 f"indices has values from {low} to {high}, the pooled axes of the result have "
-                f"{'*'.join(map(str, self.sizes))} = {number} cells: -1 (skipped) to {number - 1} is possible"
+                f"{'*'.join(map(str, self.sizes))} = {number} elements: -1 (skipped) to {number - 1} is possible"
             )
 
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
@@ -122,22 +122,7 @@ class UnpoolGather(Op):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         g, indices = operands
         self.T.check(indices)
-        where = np.asarray(indices, np.int64)
-        names = np.arange(1, where.size + 1, dtype=np.int64).reshape(where.shape)
-        last = self.collect(core.unpool(names, where, self.positions, self.sizes), where)
-        stays = (last == names) & (where >= 0)
-        return (np.where(stays, self.collect(g, where), np.zeros((), g.dtype)),)
-
-    def collect(self, g: Array, where: Array) -> Array:
-        rank = len(self.positions)
-        last = tuple(range(-rank, 0))
-        where = np.moveaxis(where, self.positions, last)
-        if where.size == 0 or g.size == 0:
-            return np.zeros(self.shape, g.dtype)
-        flat = np.moveaxis(g, self.positions, last).reshape(*where.shape[: where.ndim - rank], -1)
-        rows = where.reshape(*where.shape[: where.ndim - rank], -1)
-        taken = np.take_along_axis(flat, np.maximum(rows, 0), -1).reshape(where.shape)
-        return np.moveaxis(taken, last, self.positions)
+        return (core.unpool_gather(g, indices, self.positions, self.sizes),)
 
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         return whole_planes(self, ranges)

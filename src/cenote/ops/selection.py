@@ -115,17 +115,18 @@ class Indices(WindowOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         (offsets,) = operands
-        none = offsets == np.iinfo(offsets.dtype).max
-        rest = offsets.astype(np.int64)
-        flat, stride = np.zeros(offsets.shape, np.int64), 1
+        # The index of a window's first element, which may be a padded one, and how far from it that of each offset is.
+        first, further, stride = np.zeros((1,) * offsets.ndim, np.int64), np.zeros(1, np.int64), 1
         for axis in reversed(self.geometry.axes):
-            taps = axis.valid_taps
-            tap = rest % max(len(taps), 1) + taps.start
-            rest //= max(len(taps), 1)
-            first = axis.first.reshape([-1 if i == axis.position else 1 for i in range(offsets.ndim)])
-            flat += (first + tap * axis.d) * stride
+            first = first + stride * axis.first.reshape([-1 if i == axis.position else 1 for i in range(offsets.ndim)])
+            taps = np.arange(axis.valid_taps.start, axis.valid_taps.stop)
+            further = (stride * axis.d * taps[:, None] + further).ravel()
             stride *= axis.n
-        flat[none] = -1
+        flat = np.take(further if further.size else np.zeros(1, np.int64), offsets, mode="clip")
+        flat += first
+        none = offsets == np.iinfo(offsets.dtype).max
+        if none.any():
+            flat[none] = -1
         return (flat,)
 
 

@@ -134,6 +134,8 @@ def checked_axis(axis: Axis) -> Axis:
         raise BadValue(f"not a possible axis: {axis}")
     if not all(isinstance(v, int) and 1 <= v <= 2**63 - 1 for v in (axis.k, axis.s, axis.d)):
         raise BadValue(f"not a possible axis: {axis}")
+    if axis.o and max((axis.o - 1) * axis.s, (axis.k - 1) * axis.d) > 4 * MOST:  # coordinates would overflow
+        raise BadValue(f"not a possible axis: {axis}")
     if axis.starts is not None or axis.lengths is not None:
         windows = list(zip(axis.starts or (), axis.lengths or (), strict=True))
         inside = all(b >= 0 and 0 <= k <= axis.k and (not k or b + (k - 1) * axis.d < axis.n) for b, k in windows)

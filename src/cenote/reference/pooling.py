@@ -1,15 +1,15 @@
 """The slow, exact definition of every pooling operation, in NumPy, from the same geometry as the core.
 
 Read this to know what an operation means. The C++ core is tested against it, never the other way round,
-and it is written for the eye: it gathers all cells of all windows into one array of shape
+and it is written for the eye: it gathers all elements of all windows into one array of shape
 ``(*output, k₁, …, kᵣ)`` and reduces the last axes.
 
 Two orders are part of the meaning, because they decide the last bit:
 
-* a maximum is the first cell in row-major order over the window that no other cell beats, so its value
-  has that cell's bits (−0.0 and +0.0 are a tie);
+* a maximum is the first element in row-major order over the window that no other element beats, so its value
+  has that element's bits (−0.0 and +0.0 are a tie);
 * a sum adds along the first window axis first, then along the next; along an axis it is the tree of
-  :func:`tree_sum`, whose shape depends on the number of cells only, not on where the window lies.
+  :func:`tree_sum`, whose shape depends on the number of elements only, not on where the window lies.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Mask = NDArray[np.bool_]
 
 
 def gather(x: Array, geometry: Geometry) -> tuple[Array, Mask]:
-    """All cells of all windows, (*output, k₁, …, kᵣ), and which of them are real; the others hold x's first cell."""
+    """All elements of all windows, (*output, k₁, …, kᵣ), and which are real; padding holds x's first element."""
     rank = len(geometry.axes)
     ndim = x.ndim
     index: list[Array] = []
@@ -50,7 +50,7 @@ def gather(x: Array, geometry: Geometry) -> tuple[Array, Mask]:
     for i, axis in enumerate(geometry.axes):
         shape = [1] * (ndim + rank)
         shape[axis.position], shape[ndim + i] = axis.o, axis.k
-        index[axis.position] = np.where(axis.real, axis.cells, 0).reshape(shape)
+        index[axis.position] = np.where(axis.real, axis.elements, 0).reshape(shape)
         real = real & axis.real.reshape(shape)
     full = geometry.out_shape + tuple(axis.k for axis in geometry.axes)
     if x.size == 0:
@@ -59,7 +59,7 @@ def gather(x: Array, geometry: Geometry) -> tuple[Array, Mask]:
 
 
 def counts(geometry: Geometry, include_pad: bool) -> NDArray[np.int64]:
-    """The number of cells of each window, of the padded input or of the real one; broadcasts against the output."""
+    """The number of elements of each window, of the padded input or of the real one; broadcasts against the output."""
     out = np.ones((1,) * len(geometry.shape), dtype=np.int64)
     for axis in geometry.axes:
         shape = [1] * len(geometry.shape)
@@ -69,30 +69,30 @@ def counts(geometry: Geometry, include_pad: bool) -> NDArray[np.int64]:
     return out
 
 
-def tree_sum(cells: Array, axis: int) -> Array:
-    """The sum along ``axis``: the largest power of two of cells by halves, plus the same of what is left."""
-    k = cells.shape[axis]
+def tree_sum(elements: Array, axis: int) -> Array:
+    """The sum along ``axis``: the largest power of two of elements by halves, plus the same of what is left."""
+    k = elements.shape[axis]
     if k == 0:
-        return np.zeros(np.delete(cells.shape, axis), cells.dtype)
+        return np.zeros(np.delete(elements.shape, axis), elements.dtype)
     if k == 1:
-        only: Array = cells.take(0, axis)
+        only: Array = elements.take(0, axis)
         return only
     half = 1 << (k - 1).bit_length() - 1
-    left, right = np.split(cells, [half], axis)
+    left, right = np.split(elements, [half], axis)
     with np.errstate(all="ignore"):
         total: Array = tree_sum(left, axis) + tree_sum(right, axis)
     return total
 
 
-def box_sum(cells: Array, rank: int) -> Array:
+def box_sum(elements: Array, rank: int) -> Array:
     """The sum over the last ``rank`` axes, the first of them first."""
     for left in range(rank, 0, -1):
-        cells = tree_sum(cells, cells.ndim - left)
-    return cells
+        elements = tree_sum(elements, elements.ndim - left)
+    return elements
 
 
 def isnan(x: Array) -> Mask:
-    """NaN cells; none in a dtype that has no NaN."""
+    """NaN elements; none in a dtype that has no NaN."""
     out: Mask = (
         np.isnan(x.astype(np.float32) if is_half(x.dtype) else x) if has_nan(x.dtype) else np.zeros(x.shape, bool)
     )
@@ -113,7 +113,7 @@ def quiet(x: Array) -> Array:
 
 
 def least(dtype: DType, largest: bool) -> Array:
-    """What a maximum (``largest``) or minimum of no cell gives."""
+    """What a maximum (``largest``) or minimum of no element gives."""
     if is_bool(dtype):
         return np.array(not largest)
     if is_integer(dtype):
@@ -123,33 +123,33 @@ def least(dtype: DType, largest: bool) -> Array:
 
 
 def select(x: Array, geometry: Geometry, largest: bool, omit: bool) -> tuple[Array, NDArray[np.int64]]:
-    """max_pool (``largest``) or min_pool: the values, and the flat index of the winning cell or −1."""
+    """max_pool (``largest``) or min_pool: the values, and the flat index of the winning element or −1."""
     dtype = select_dtype(x.dtype)
     x = x.astype(dtype)
     rank, out = len(geometry.axes), geometry.out_shape
-    cells, real = gather(x, geometry)
-    taps = prod(cells.shape[len(out) :])
-    cells, real = cells.reshape(*out, taps), real.reshape(*out, taps)
-    nan = isnan(cells)
+    elements, real = gather(x, geometry)
+    taps = prod(elements.shape[len(out) :])
+    elements, real = elements.reshape(*out, taps), real.reshape(*out, taps)
+    nan = isnan(elements)
     alive = real & ~nan if omit else real
     value = np.full(out, np.nan if omit and has_nan(dtype) else least(dtype, largest), dtype)
     winner = np.full(out, -1, np.int64)
     held_nan = np.zeros(out, bool)
     for tap in range(taps):
-        cell = cells[..., tap]
+        element = elements[..., tap]
         with np.errstate(invalid="ignore"):
-            beats = cell > value if largest else cell < value
+            beats = element > value if largest else element < value
         if not omit:
             beats = beats | nan[..., tap]
         take = alive[..., tap] & ((winner < 0) | (beats & ~held_nan))
-        value = np.where(take, cell, value)
+        value = np.where(take, element, value)
         winner = np.where(take, tap, winner)
         held_nan = held_nan | (take & nan[..., tap])
     return value, flat_index(winner, geometry, rank)
 
 
 def flat_index(winner: NDArray[np.int64], geometry: Geometry, rank: int) -> NDArray[np.int64]:
-    """From the tap within the window to the cell within the pooled axes, row-major over them."""
+    """From the tap within the window to the element within the pooled axes, row-major over them."""
     index = np.zeros(winner.shape, np.int64)
     taps: list[NDArray[np.int64]] = []
     rest = np.maximum(winner, 0)
@@ -160,7 +160,7 @@ def flat_index(winner: NDArray[np.int64], geometry: Geometry, rank: int) -> NDAr
         shape = [1] * winner.ndim
         shape[axis.position] = axis.o
         j = np.arange(axis.o).reshape(shape)
-        index = index * axis.n + axis.cells[j, tap]
+        index = index * axis.n + axis.elements[j, tap]
     return np.where(winner < 0, -1, index)
 
 
@@ -180,16 +180,16 @@ def missing(geometry: Geometry) -> Mask:
 
 
 def total(x: Array, geometry: Geometry, result: DType, omit: bool) -> tuple[Array, NDArray[np.int64]]:
-    """The sum of each window in the accumulator of ``result``, and how many NaN cells were left out of it."""
+    """The sum of each window in the accumulator of ``result``, and how many NaN elements were left out of it."""
     rank = len(geometry.axes)
-    cells, real = gather(x.astype(native(x.dtype)), geometry)
-    gone = real & isnan(cells) if omit else np.zeros_like(real)
+    elements, real = gather(x.astype(native(x.dtype)), geometry)
+    gone = real & isnan(elements) if omit else np.zeros_like(real)
     work = accumulator(result)
     zero = np.zeros((), work)
     with np.errstate(all="ignore"):
-        # A padded cell is +0.0. A tap that a listed window does not have is none at all: -0.0 changes no sum.
+        # A padded element is +0.0. A tap that a listed window does not have is none at all: -0.0 changes no sum.
         lacking = np.where(missing(geometry), -zero, zero)
-        held = np.where(real & ~gone, cells.astype(work), lacking)
+        held = np.where(real & ~gone, elements.astype(work), lacking)
     sums = box_sum(held, rank)
     return np.where(real.any(axis=tuple(range(-rank, 0))), sums, zero), gone.sum(
         axis=tuple(range(-rank, 0)), dtype=np.int64
@@ -197,7 +197,7 @@ def total(x: Array, geometry: Geometry, result: DType, omit: bool) -> tuple[Arra
 
 
 def no_data(out: Array, geometry: Geometry, omitted: NDArray[np.int64]) -> Array:
-    """NaN where every real cell of a window was left out: no data in, no data out."""
+    """NaN where every real element of a window was left out: no data in, no data out."""
     if has_nan(out.dtype):
         out[counts(geometry, include_pad=False) == omitted] = np.nan
     return out
@@ -233,8 +233,8 @@ def avg_pool(x: Array, geometry: Geometry, omit: bool, divisor: float | None, in
 
 def lp_pool(x: Array, geometry: Geometry, p: float) -> Array:
     result = norm_dtype(x.dtype)
-    cells, real = gather(x.astype(np.float64), geometry)
-    size = np.where(real, np.abs(cells), 0.0)
+    elements, real = gather(x.astype(np.float64), geometry)
+    size = np.where(real, np.abs(elements), 0.0)
     over = tuple(range(-len(geometry.axes), 0))
     with np.errstate(all="ignore"):
         largest = size.max(axis=over, initial=0.0)
@@ -248,24 +248,24 @@ def lp_pool(x: Array, geometry: Geometry, p: float) -> Array:
 def smooth_max_pool(x: Array, geometry: Geometry, beta: float, pad_value: float | None) -> Array:
     result = norm_dtype(x.dtype)
     rank = len(geometry.axes)
-    cells, real = gather(x.astype(np.float64), geometry)
+    elements, real = gather(x.astype(np.float64), geometry)
     inside = real
     if pad_value is not None:
-        padded = np.ones((1,) * cells.ndim, bool)
+        padded = np.ones((1,) * elements.ndim, bool)
         for i, axis in enumerate(geometry.axes):
-            shape = [1] * cells.ndim
+            shape = [1] * elements.ndim
             shape[axis.position], shape[x.ndim + i] = axis.o, axis.k
             padded = padded & axis.padded.reshape(shape)
-        inside = np.broadcast_to(padded, cells.shape)
-        cells = np.where(real, cells, pad_value)
+        inside = np.broadcast_to(padded, elements.shape)
+        elements = np.where(real, elements, pad_value)
     nothing = -np.inf if beta > 0 else np.inf
-    cells = np.where(inside, cells, nothing)
+    elements = np.where(inside, elements, nothing)
     over = tuple(range(-rank, 0))
     with np.errstate(all="ignore"):
-        pivot = cells.max(axis=over, initial=nothing) if beta > 0 else cells.min(axis=over, initial=nothing)
+        pivot = elements.max(axis=over, initial=nothing) if beta > 0 else elements.min(axis=over, initial=nothing)
         # An infinite pivot is the answer: inf − inf must not be formed.
         safe = np.expand_dims(np.where(np.isinf(pivot), 0.0, pivot), over)
-        spread = np.where(np.isinf(np.expand_dims(pivot, over)), 0.0, beta * (cells - safe))
+        spread = np.where(np.isinf(np.expand_dims(pivot, over)), 0.0, beta * (elements - safe))
         out = np.where(np.isinf(pivot), pivot, pivot + np.log(np.exp(spread).sum(axis=over)) / beta)
         return quiet(out.astype(result))
 
@@ -274,14 +274,14 @@ def smooth_max_pool(x: Array, geometry: Geometry, beta: float, pad_value: float 
 
 
 def unpool(y: Array, indices: NDArray[np.int64], positions: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
-    """Each value at its index in zeros of ``sizes``; of two at one cell the last in row-major order stays."""
+    """Each value at its index in zeros of ``sizes``; of two at one element the last in row-major order stays."""
     rank = len(positions)
     values = np.moveaxis(y, positions, range(-rank, 0))
     where = np.moveaxis(indices, positions, range(-rank, 0))
     batch = values.shape[: y.ndim - rank]
     out = np.zeros((*batch, prod(sizes)), native(y.dtype))
     for b in np.ndindex(*batch):
-        for value, cell in zip(values[b].ravel(), where[b].ravel(), strict=True):
-            if cell >= 0:
-                out[(*b, cell)] = value
+        for value, element in zip(values[b].ravel(), where[b].ravel(), strict=True):
+            if element >= 0:
+                out[(*b, element)] = value
     return np.moveaxis(out.reshape(*batch, *sizes), range(-rank, 0), positions)

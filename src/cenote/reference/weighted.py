@@ -29,19 +29,19 @@ def softmax_weights(x: Array, geometry: Geometry, beta: float, pad_value: float 
     the smallest) is infinite, the elements equal to it share evenly.
     """
     over = last_axes(geometry)
-    cells, real = gather(x.astype(np.longdouble), geometry)
+    elements, real = gather(x.astype(np.longdouble), geometry)
     nothing = np.longdouble(-np.inf if beta > 0 else np.inf)
     pads = np.zeros(geometry.out_shape, np.longdouble)
     if pad_value is not None:
         pads = pads + (counts(geometry, True) - counts(geometry, False))
     pad = np.where(pads > 0, np.longdouble(0 if pad_value is None else pad_value), nothing)
-    held = np.where(real, cells, nothing)
+    held = np.where(real, elements, nothing)
     with np.errstate(all="ignore"):
         best = np.maximum if beta > 0 else np.minimum
         pivot = best(best.reduce(held, axis=over, initial=nothing), pad)
         infinite = np.isinf(pivot)
         at = np.expand_dims(pivot, over)
-        tied = real & (cells == at)
+        tied = real & (elements == at)
         even = tied / np.maximum(tied.sum(axis=over, keepdims=True), 1).astype(np.longdouble)
         # inf − inf must not be formed.
         terms = np.where(real, np.exp(np.longdouble(beta) * (held - np.where(np.isinf(at), 0, at))), 0)
@@ -57,8 +57,8 @@ def power_weights(x: Array, geometry: Geometry, p: float, q: float, odd: bool) -
     0 where x or y is 0, unless all weights are 1: q is 0 and not ``odd``.
     """
     over = last_axes(geometry)
-    cells, real = gather(x.astype(np.longdouble), geometry)
-    size = np.where(real, np.abs(cells), 0)
+    elements, real = gather(x.astype(np.longdouble), geometry)
+    size = np.where(real, np.abs(elements), 0)
     with np.errstate(all="ignore"):
         largest = size.max(axis=over, keepdims=True, initial=0)
         infinite = np.isinf(largest)
@@ -71,7 +71,7 @@ def power_weights(x: Array, geometry: Geometry, p: float, q: float, odd: bool) -
         if q != 0:
             out = np.where(infinite, np.where(np.isinf(size), np.nan, 0 if q > 0 else np.inf), out)
         if odd:
-            out = out * np.sign(cells)
+            out = out * np.sign(elements)
         if q != 0 or odd:
             out = np.where(size == 0, 0, out)
         return np.where(np.isnan(largest), np.nan, out)

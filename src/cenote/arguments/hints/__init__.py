@@ -8,12 +8,14 @@ told for sure is said in words.
 
 from .calls import explain, wrong_call
 from .colours import warn_of_colours
+from .dimensions import by_dimension
 from .names import missing_tensor_attribute, no_such_name
 from .reductions import reduction_name
 from .refusals import advise
 
 __all__ = [
     "advise",
+    "by_dimension",
     "explain",
     "missing_tensor_attribute",
     "no_such_name",

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import format_value
 from . import keywords
+from .dimensions import has_names, name_dimensions
 from .drafts import Draft, Function, Note, is_dialect, literal, picture_axes, public_functions
 from .reductions import name_of, named_reduction, reduction
 from .words import POSITIONS, SYNONYMS, WINDOWED
@@ -70,8 +71,10 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         note, known = fill_in(draft, name)
         notes.append(note)
         sure = sure and known
-    meaning = draft.settle()
     text = "; ".join(notes)
+    if has_names(draft):
+        return f"{text}: write {draft}" if sure and not draft.missing and name_dimensions(draft) else text
+    meaning = draft.settle()
     if not sure or draft.missing or draft.unsettled or draft.failure() is not None:
         return text
     return f"{text}: write {draft}" + (f" for {meaning}" if meaning else "")

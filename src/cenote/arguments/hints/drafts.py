@@ -296,6 +296,9 @@ def literal(value: Any, name: str) -> str:
         entries = [literal(entry, "") for entry in value]
         inside = ", ".join(entries) + ("," if len(entries) == 1 and isinstance(value, tuple) else "")
         text = (f"({inside})" if isinstance(value, tuple) else f"[{inside}]") if all(entries) else name
+    elif isinstance(value, dict):
+        pairs = [(literal(key, ""), literal(entry, "")) for key, entry in value.items()]
+        text = "{" + ", ".join(f"{key}: {entry}" for key, entry in pairs) + "}" if all(map(all, pairs)) else name
     elif isinstance(value, np.dtype):
         text = repr(str(value))
     else:

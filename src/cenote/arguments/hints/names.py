@@ -113,6 +113,8 @@ CALLS = {
     "showconfig": "show_config()",
 }
 MODULES = re.compile(r"((Max|Min|Avg|LP|AdaptiveMax|AdaptiveAvg|SmoothMax)Pool|MaxUnpool)[123]d")
+# Names that come with a module of the package, which `import cenote` does not import.
+IMPORTS = {"torch": "torch", "accelerate": "torch"}
 DIALECTS = ("torch", "mygrad", "d2l", "nabla", "flax")
 
 
@@ -130,6 +132,9 @@ def no_such_name(name: str, public: list[str]) -> Exception:
 
 def missing_name(name: str, public: list[str]) -> str:
     """What follows ``module 'cenote' has no attribute 'name'``."""
+    if name in IMPORTS:
+        module = f"{PACKAGE}.{IMPORTS[name]}"
+        return f": write import {module}" if name == IMPORTS[name] else f": write {module}.{name}"
     rank, stem = taken_apart(name)
     call = CALLS.get(stem)
     if call is not None:

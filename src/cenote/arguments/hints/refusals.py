@@ -11,9 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import WHICH_AXES, Argument, Cause, Hint
+from ..errors import MISFIT, TO_SEE_IT, WHICH_AXES, Argument, Cause, Hint
 from ..values import as_sequence
-from .drafts import CONVOLUTIONS, Draft, Function, Note, is_dialect, shape_of, ways_to_lie
+from .drafts import (
+    CONVOLUTIONS,
+    WINDOW_ARGUMENTS,
+    Draft,
+    Function,
+    Note,
+    is_dialect,
+    literal,
+    shape_of,
+    ways_to_lie,
+)
 from .keywords import FLAGS, spatial_sizes
 from .paddings import PADDING_WORDS, padded_as
 from .reductions import name_of, named_reduction, reduction
@@ -27,6 +37,8 @@ OPTIONS = {
     "ties": ("first", "split"),
 }
 
+DRAWN = (*WINDOW_ARGUMENTS, "groups", "layout")  # arguments that say what a window sees
+
 
 def advise(function: Function, cause: Cause, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     """The message of a cause, and what to write instead."""
@@ -34,8 +46,28 @@ def advise(function: Function, cause: Cause, args: tuple[Any, ...], kwargs: Mapp
         return str(cause)
     with contextlib.suppress(Exception):  # a hint must not hide what is wrong
         draft = Draft(function, inspect.signature(function).bind(*args, **kwargs).arguments)
+        if any(part.startswith(MISFIT) for part in cause.args):
+            return f"{cause}{to_draw(draft)}"
         return which_axes(draft, cause) if WHICH_AXES in cause.args else str(cause) + hint(draft, cause)
     return str(cause)
+
+
+def to_draw(draft: Draft) -> str:
+    """A window that does not fit: the call that draws it, if it can be written."""
+    shape, given = draft.shape, draft.given
+    if draft.name == "conv":
+        op, second = "conv", shape_of(given["w"])
+    elif "window" in draft.parameters:
+        op, second = draft.name if draft.name.endswith("_pool") else "max_pool", given["window"]
+    else:
+        return ""
+    named = {"window": second} | {name: given[name] for name in DRAWN if given.get(name) is not None}
+    written = {name: literal(value, name) for name, value in named.items()}
+    if shape is None or second is None or any(name == text for name, text in written.items()):
+        return ""
+    window = written.pop("window")
+    options = "".join(f", {name}={text}" for name, text in written.items())
+    return f'{TO_SEE_IT}cn.explain("{op}", {shape}, {window}{options})'
 
 
 def which_axes(draft: Draft, cause: Cause) -> str:
@@ -96,11 +128,22 @@ def hint(draft: Draft, cause: Cause) -> str:
     elif topic == "p" and isinstance(value, str) and "inf" in value.lower():
         draft.given["p"] = np.inf
         note = written(draft, f"{value!r} is p=np.inf")
+    elif "a real number is needed" in str(cause) and getattr(value, "shape", None) == ():
+        note = array_as_number(topic, value)
     elif draft.name == "conv" and topic == "w" and "3 axes are needed" in str(cause):
         note = without_channels(draft)
     elif draft.name in CONVOLUTIONS and topic == "x" and "needs at least" in str(cause):
         note = one_channel(draft)
     return "" if note is None else f"; {note}"
+
+
+def array_as_number(topic: str, value: Any) -> str:
+    """An array without axes in the place of a number."""
+    if not type(value).__name__.endswith("Tracer"):
+        return f"pass float({topic})"
+    if topic == "beta":  # the smooth maximum of beta * x at 1, with its derivative by beta
+        return "it has no value while JAX traces: pool beta * x with beta=1.0, and divide the result by beta"
+    return f"it has no value while JAX traces: close over a float, or give it to jax.jit as static_argnames={topic!r}"
 
 
 def word_for(draft: Draft, topic: str, value: str) -> str | None:

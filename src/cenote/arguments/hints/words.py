@@ -65,6 +65,7 @@ LEFT_OUT = {
     "device": "arrays are computed where they are",
     "preserve_range": "values keep their range",
     "keep_attrs": "an array has no attributes",
+    "coord_func": "an array has no coordinates, as a DataArray has",
     "holomorphic": "complex functions need no flag",
     "retain_graph": "compute again before the next backward()",
     "create_graph": "grad(grad(f)) gives second derivatives",

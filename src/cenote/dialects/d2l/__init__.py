@@ -33,7 +33,7 @@ NAMES = {"window": "pool_size", "x": "X"}
 
 @public
 def pool2d(X: ArrayLike, pool_size: Sequence[int], mode: Literal["max", "avg"] = "max") -> Any:  # noqa: N803
-    """The largest cell or the average of every window of ``pool_size`` in the matrix ``X``.
+    """The largest element or the average of every window of ``pool_size`` in the matrix ``X``.
 
     >>> import numpy as np
     >>> from cenote.dialects import d2l
@@ -46,7 +46,7 @@ def pool2d(X: ArrayLike, pool_size: Sequence[int], mode: Literal["max", "avg"] =
            [5.],
            [8.]], dtype=float32)
 
-    Windows are moved by one cell and lie inside of the matrix. The result is float32.
+    Windows are moved by one element and lie inside of the matrix. The result is float32.
     """
     data = operand(X, "X")
     call(select_dtype, NAMES, data.dtype)

@@ -40,26 +40,26 @@ def write(target: Target, key: Any, value: Any) -> None:
     """``target[key] = value``: the base gets a new value, and with it all its views."""
     check_level(value)
     base = target._base if target._base is not None else target
-    cells: Any = np.arange(base.size).reshape(base.shape)
+    elements: Any = np.arange(base.size).reshape(base.shape)
     if target._view is not None:
-        cells = autodiff.data_of(target._view(autodiff.make(cells, 0, None)))
-    cells = np.asarray(cells[key])
+        elements = autodiff.data_of(target._view(autodiff.make(elements, 0, None)))
+    elements = np.asarray(elements[key])
     new = np.array(base._value, order="C")
     entries = np.asarray(autodiff.data_of(value))
-    extra = max(0, entries.ndim - cells.ndim)
+    extra = max(0, entries.ndim - elements.ndim)
     if entries.shape[:extra] == (1,) * extra:  # which NumPy leaves out
         entries = entries.reshape(entries.shape[extra:])
-    new.reshape(-1)[cells] = np.broadcast_to(entries, cells.shape)
+    new.reshape(-1)[elements] = np.broadcast_to(entries, elements.shape)
     if base._node is None:
         update(base, new, None)
         return
     parents: list[tuple[Node, LinearOperator]] = [
-        (base._node, LinearFunction(refuse, functools.partial(without, cells)))
+        (base._node, LinearFunction(refuse, functools.partial(without, elements)))
     ]
     if isinstance(value, autodiff.Tensor) and value._node is not None:
         value.grad = None  # it takes part in something new
         parents.append(
-            (value._node, LinearFunction(refuse, functools.partial(taken, cells, base.size, entries.shape, value)))
+            (value._node, LinearFunction(refuse, functools.partial(taken, elements, base.size, entries.shape, value)))
         )
     update(base, new, Node(tuple(parents)))
 
@@ -76,19 +76,19 @@ def update(target: Target, value: Array, node: Node | None) -> None:
         update(view, fresh._value, fresh._node)
 
 
-def without(cells: Array, g: Any) -> Any:
+def without(elements: Array, g: Any) -> Any:
     """The cotangent of what was there before."""
     out = np.array(g, order="C")
-    out.reshape(-1)[cells] = 0
+    out.reshape(-1)[elements] = 0
     return out
 
 
-def taken(cells: Array, size: int, shape: tuple[int, ...], value: Any, g: Any) -> Any:
-    """The cotangent of ``value``, broadcast from ``shape``; of several entries in one cell the last one stays."""
+def taken(elements: Array, size: int, shape: tuple[int, ...], value: Any, g: Any) -> Any:
+    """The cotangent of ``value``, broadcast from ``shape``; of several entries in one element the last one stays."""
     last = np.zeros(size, np.int64)
-    order = np.arange(cells.size).reshape(cells.shape)
-    last[cells] = order
-    out = np.where(last[cells] == order, np.reshape(g, -1)[cells], 0)
+    order = np.arange(elements.size).reshape(elements.shape)
+    last[elements] = order
+    out = np.where(last[elements] == order, np.reshape(g, -1)[elements], 0)
     out = out.sum(tuple(range(out.ndim - len(shape))))
     ones = tuple(axis for axis, n in enumerate(shape) if n == 1 != out.shape[axis])
     return out.sum(ones, keepdims=True).reshape(value.shape).astype(value.dtype)

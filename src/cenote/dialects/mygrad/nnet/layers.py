@@ -21,7 +21,7 @@ NAMES = {"window": "pool", "w": "filter_bank"}
 
 @public
 def max_pool(x: ArrayLike, pool: Ints, stride: Ints, *, constant: bool | None = None) -> Tensor:
-    """The largest cell of each window over the trailing axes, as a Tensor.
+    """The largest element of each window over the trailing axes, as a Tensor.
 
     >>> import numpy as np
     >>> from cenote.dialects import mygrad as mg
@@ -33,7 +33,7 @@ def max_pool(x: ArrayLike, pool: Ints, stride: Ints, *, constant: bool | None = 
     >>> mg.max_pool([1.0, 2.0, 3.0], (2,), 2)
     Traceback (most recent call last):
         ...
-    ValueError: max_pool: stride=2 does not bring pool=(2,) to the end of shape (3,): 1 cell of axis 0 is left over
+    ValueError: max_pool: stride=2 does not bring pool=(2,) to the end of shape (3,): 1 element of axis 0 is left over
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def max_pool(x: ArrayLike, pool: Ints, stride: Ints, *, constant: bool | None = 
             raise BadValue(
                 f"stride={format_value(stride)} does not bring pool={format_value(pool)} to the end of shape "
                 f"{format_value(data.shape)}: "
-                f"{pluralize(left, 'cell', 'cells')} of axis {axis} {'is' if left == 1 else 'are'} left over"
+                f"{pluralize(left, 'element', 'elements')} of axis {axis} {'is' if left == 1 else 'are'} left over"
             )
     known = None if constant is None else as_flag("constant", constant)
     return as_tensor(call(pooling.max_pool, NAMES, data, sizes, stride=steps), known)
@@ -124,7 +124,7 @@ def conv_nd(
             raise BadValue(
                 f"stride={format_value(stride)} does not bring filter_bank of shape {format_value(filters.shape)} "
                 "to the end of x of "
-                f"shape {format_value(data.shape)}: {pluralize(room % s, 'cell', 'cells')} of axis {axis} "
+                f"shape {format_value(data.shape)}: {pluralize(room % s, 'element', 'elements')} of axis {axis} "
                 f"{'is' if room % s == 1 else 'are'} left over"
             )
     options: dict[str, Any] = {"stride": steps, "padding": pads, "dilation": apart, "layout": "channels_first"}
