@@ -3,16 +3,18 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+JAX := $(VENV)/jax-oldest
 CPP := $(shell find cpp -name '*.hpp' -o -name '*.cpp' -o -name '*.inl')
 SOURCES := $(CPP) CMakeLists.txt pyproject.toml
 PY := src tests benchmarks examples
 SANITIZED := build/sanitize
 
-.PHONY: help demo test check sanitize bench lint format clean
+.PHONY: help demo test check docs sanitize bench lint format clean
 help:
 	@echo 'make demo      build what this CPU needs, install into $(VENV) and run the demonstration'
 	@echo 'make test      build, install what the tests need and run them all'
 	@echo 'make check     run the quick tests, about a minute'
+	@echo 'make docs      build the documentation as a site, in build/docs'
 	@echo 'make sanitize  build with sanitizers into $(SANITIZED) and run the tests of the core on it, on every SIMD level'
 	@echo 'make bench     time cenote vs. other libraries and a copy, and write the tables of README.md and docs/'
 	@echo 'make lint      check formatting, types and style'
@@ -51,6 +53,22 @@ $(VENV)/.test: $(VENV)/.built
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tools/extra.py test)
 	@touch $@
 
+# The oldest jaxlib that is supported, apart from the newest one: tests/jax_process.py runs programs in it.
+$(JAX)/.installed: $(BIN)/python pyproject.toml
+	@echo '» installing the oldest jaxlib that is supported, for its tests'
+	@$(PYTHON) -m venv $(JAX)
+	@$(JAX)/bin/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tools/extra.py test-jax-oldest)
+	@touch $@
+
+# For tests of the playground. Where it cannot be installed they are left out, and the summary of the tests says so.
+$(VENV)/.browser: $(BIN)/python
+	@if ! { command -v chromium && command -v chromedriver; } >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo '» installing Chromium, in which the playground is tested'; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver \
+	    fonts-dejavu-core >/dev/null || true; fi
+	@if { command -v chromium && command -v chromedriver; } >/dev/null; then touch $@; \
+	  else echo '» there is no Chromium, and it cannot be installed here: tests in the browser will be left out'; fi
+
 $(VENV)/.lint: $(BIN)/python pyproject.toml
 	@echo '» installing the linters'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tools/extra.py lint)
@@ -70,7 +88,7 @@ demo: $(VENV)/.demo
 	@echo '» running the demonstration'
 	@$(BIN)/cenote demo --out build
 
-test: $(VENV)/.test
+test: $(VENV)/.test $(JAX)/.installed $(VENV)/.browser
 	@echo '» running the tests'
 	@$(BIN)/python -m pytest -n auto
 
@@ -78,6 +96,17 @@ test: $(VENV)/.test
 check: $(VENV)/.test
 	@echo '» running the quick tests'
 	@CENOTE_TEST_SHARE=4 $(BIN)/python -m pytest -q -n auto -m 'not slow'
+
+$(VENV)/.docs: $(VENV)/.built
+	@echo '» installing what the documentation is built with'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tools/extra.py docs)
+	@touch $@
+
+# Every warning is an error.
+docs: $(VENV)/.docs
+	@echo '» building the documentation'
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
+	@echo '  build/docs/index.html'
 
 # In a place of its own: what is installed in $(VENV) stays as it is.
 $(SANITIZED)/.built: $(VENV)/.tools $(SOURCES) $(wildcard src/cenote/*.py src/cenote/*/*.py)
