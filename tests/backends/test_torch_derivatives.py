@@ -137,6 +137,7 @@ CHECKED: dict[str, tuple[Function, list[tuple[int, ...]]]] = {
     "unpool": (lambda y: cn.max_unpool(y, torch.tensor([[3, 0, 3, -1]]), (2,), output_shape=(6,)), [(1, 4)]),
     "pool max": (lambda x: cn.pool(x, init=-0.1, reduce_fn=np.maximum, **W), [(1, 3, 4)]),
     "pool product": (lambda x: cn.pool(x, init=1.0, reduce_fn=torch.mul, **W), [(1, 3, 4)]),
+    "pool power": (lambda x: cn.pool(x.square() + 1, init=1.1, reduce_fn=np.power, **W), [(1, 3, 4)]),
     "pool function": (lambda x: cn.pool(x, init=0.5, reduce_fn=lambda a, b: a * b.sin() + b, **W), [(1, 3, 4)]),
     "pool reducer": (lambda x: cn.pool(x, init=0.0, reduce_fn=square(lambda a, b: a + b * b), **W), [(1, 3, 4)]),
     "conv": (
@@ -162,7 +163,8 @@ def inputs_of(name: str, dtype: torch.dtype = torch.float64) -> list[Tensor]:
 def test_gradcheck(name: str) -> None:
     f = CHECKED[name][0]
     inputs = [x.requires_grad_() for x in inputs_of(name)]
-    batched = name not in ("pool reducer", "pool product", "pool max")  # which torch.func batches, gradcheck cannot
+    by_torch = ("pool reducer", "pool product", "pool power", "pool max")  # which torch.func batches, gradcheck cannot
+    batched = name not in by_torch
     assert gradcheck(
         f,
         inputs,
@@ -292,6 +294,49 @@ def test_indices_and_modes_are_constants() -> None:
     dy, of_indices = tangents[0]
     assert (dy.tolist(), of_indices.tolist()) == ([4.0], [0])
     assert vmap(lambda x: cn.mode_pool(x, (3,)))(torch.tensor([[1, 2, 2], [3, 3, 1]])).tolist() == [[2], [3]]
+
+
+@pytest.mark.parametrize("fn", [np.maximum, np.minimum, np.multiply, np.power])
+def test_the_generic_pool_of_complex_numbers(fn: np.ufunc) -> None:
+    z = np.array([1 + 2j, 1 + 3j, -2 + 5j, 0.5 - 1j])
+    t = torch.from_numpy(z).requires_grad_()
+    y = cn.pool(t, (2,), 1 + 2j, fn)
+    values, pull = cn.vjp(lambda z: cn.pool(z, (2,), 1 + 2j, fn), z)
+    assert same_bits(y.detach().numpy(), values)
+    (g,) = torch.autograd.grad(y, t, torch.ones_like(y))
+    np.testing.assert_allclose(g.numpy().conj(), pull(np.ones(2, complex))[0], rtol=1e-12)  # torch has adjoints
+    x = t.detach().real.requires_grad_()
+    (g,) = torch.autograd.grad(cn.pool(x, (2,), np.complex128(1 + 2j), fn).imag.sum(), x)
+    assert g.isfinite().all()
+
+
+@pytest.mark.parametrize("fn", [np.greater, np.equal])
+def test_a_comparison_is_a_constant(fn: np.ufunc) -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = cn.pool(x, (1,), 1.0, fn)
+    assert not y.requires_grad
+    assert y.tolist() == cn.pool(x.detach(), (1,), 1.0, fn).tolist()
+
+
+def test_the_generic_pool_of_windows_without_an_element() -> None:
+    x = torch.ones(0, 2, requires_grad=True)
+    y = cn.pool(x, (2, 1), 3.0, np.add, padding=(2, 0))
+    assert y.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+    (g,) = torch.autograd.grad(y.sum(), x)
+    assert g.shape == (0, 2)
+    assert jvp(lambda x: cn.pool(x, (2, 1), 3.0, np.add, padding=(2, 0)), (x,), (x,))[1].tolist() == [[0.0] * 2] * 2
+
+
+@pytest.mark.parametrize("function", [cn.correlate, cn.convolve])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.complex64])
+def test_a_filter_of_one_element(function: Function, dtype: torch.dtype) -> None:
+    """NumPy flips an axis of one element to a stride below 0, which torch does not take."""
+    x = torch.ones(3, dtype=dtype, requires_grad=True)
+    k = torch.full((1,), 2.0, dtype=dtype, requires_grad=True)
+    y = function(x, k)
+    assert y.tolist() == [2.0] * 3
+    by_x, by_k = torch.autograd.grad(y, (x, k), torch.ones_like(y))
+    assert (by_x.tolist(), by_k.tolist()) == ([2.0] * 3, [3.0])
 
 
 def test_a_reducer_in_numpy_has_no_second_derivative() -> None:

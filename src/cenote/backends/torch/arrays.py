@@ -85,9 +85,13 @@ def to_numpy(x: Tensor) -> Array:
 
 def from_numpy(x: Array) -> Tensor:
     """The same memory, or a copy where torch cannot have it: strides below 0, or an array that is read-only."""
-    flags = x.flags
-    if not flags.writeable or (not flags.c_contiguous and any(stride < 0 for stride in x.strides)):
-        x = x.copy()
+    try:
+        return shared(x if x.flags.writeable else x.copy())
+    except ValueError:  # a stride below 0, also of an axis of one element, where it has no meaning
+        return shared(x.copy())
+
+
+def shared(x: Array) -> Tensor:
     return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) if x.dtype.isbuiltin == 2 else from_fresh(x)
 
 

@@ -18,21 +18,31 @@ from ...dtypes import is_differentiable
 from ...ops.fold import Fold, Reducer
 from ...ops.record import replace
 from .arrays import Tensor, from_numpy
-from .functions import bind, primals, tangents_of_outer_transforms, tracked
+from .functions import bind, floats, primals, tangents_of_outer_transforms, tracked
 
 BY_NUMPY = "write it with torch instead of NumPy"
 
 
 def first_largest(a: Tensor, b: Tensor) -> Tensor:
     """The maximum; of two equal numbers the first one, which a derivative follows."""
-    return torch.where((a >= b) | a.isnan(), a, b)
+    return torch.where(at_least(a, b) | a.isnan(), a, b)
 
 
 def first_smallest(a: Tensor, b: Tensor) -> Tensor:
-    return torch.where((a <= b) | a.isnan(), a, b)
+    return torch.where(at_least(b, a) | a.isnan(), a, b)
 
 
-OWN: dict[Any, Any] = {np.maximum: first_largest, np.minimum: first_smallest}
+def at_least(a: Tensor, b: Tensor) -> Tensor:
+    """Whether a ≥ b; complex numbers have the order of NumPy, by the real part and then by the imaginary one."""
+    dtype = torch.promote_types(a.dtype, b.dtype)
+    if not dtype.is_complex:
+        return a >= b
+    a, b = a.to(dtype), b.to(dtype)
+    return (a.real > b.real) | ((a.real == b.real) & (a.imag >= b.imag))
+
+
+# The functions of torch that are derived in the place of ufuncs, where the name or the derivative is another one.
+OWN: dict[Any, Any] = {np.maximum: first_largest, np.minimum: first_smallest, np.power: torch.pow}
 
 
 def ufunc_of(fn: Any) -> np.ufunc | None:
@@ -57,6 +67,8 @@ def fold(x: Tensor, op: Fold) -> Tensor:
     if function is None:
         raise BadType(f"np.{known.__name__} has no derivative in torch: give cn.reducer(fn, partials)")
     (value,) = bind(replace(op, fn=known), x.detach())
+    if not any(floats([value])):  # of a comparison, which is a constant in torch, too
+        return value
     derived = unrolled(replace(op, fn=function), x)
     replaced: Tensor = Replace.apply(value, derived.to(value.dtype))
     return replaced
@@ -65,6 +77,8 @@ def fold(x: Tensor, op: Fold) -> Tensor:
 def unrolled(op: Fold, x: Tensor) -> Tensor:
     fn = with_partials(op.fn) if isinstance(op.fn, Reducer) else op.fn
     out = from_numpy(np.full(op.geometry.out_shape, op.init, op.init.dtype))
+    if next(op.geometry.taps(), None) is None:  # nothing is folded: the derivative is 0
+        return out + x[..., :0].sum().to(out.dtype)
     for to, of in op.geometry.taps():
         held = out[to]
         new = called(fn, held, x[of])
