@@ -25,19 +25,25 @@ BY_NUMPY = "write it with torch instead of NumPy"
 
 def first_largest(a: Tensor, b: Tensor) -> Tensor:
     """The maximum; of two equal numbers the first one, which a derivative follows."""
+    a, b = alike(a, b)
     return torch.where(at_least(a, b) | a.isnan(), a, b)
 
 
 def first_smallest(a: Tensor, b: Tensor) -> Tensor:
+    a, b = alike(a, b)
     return torch.where(at_least(b, a) | a.isnan(), a, b)
+
+
+def alike(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """In one dtype: torch.where has no derivative for two."""
+    dtype = torch.promote_types(a.dtype, b.dtype)
+    return a.to(dtype), b.to(dtype)
 
 
 def at_least(a: Tensor, b: Tensor) -> Tensor:
     """Whether a ≥ b; complex numbers have the order of NumPy, by the real part and then by the imaginary one."""
-    dtype = torch.promote_types(a.dtype, b.dtype)
-    if not dtype.is_complex:
+    if not a.is_complex():
         return a >= b
-    a, b = a.to(dtype), b.to(dtype)
     return (a.real > b.real) | ((a.real == b.real) & (a.imag >= b.imag))
 
 
