@@ -81,9 +81,30 @@ def check_subnormals() -> None:
     np.testing.assert_array_equal(np.asarray(half(x)), before)
 
 
+def check_debugging() -> None:
+    """A NaN or an infinity that JAX shall find: its own error, with the name of our function."""
+    modes = (
+        (jax.debug_nans, "nan", lambda x: cn.avg_pool(x, (1,), padding=1, count_include_pad=False), "avg_pool"),
+        (jax.debug_infs, "inf", lambda x: cn.max_pool(x, (1,), padding=1), "max_pool"),
+    )
+    for mode, value, f, name in modes:
+        for way in (f, jax.jit(f), jax.vmap(f), jax.jit(jax.vmap(f))):
+            message = ""
+            with mode(True):
+                assert cn.max_pool(jnp.arange(4), (2,)).tolist() == [1, 3]
+                try:
+                    way(jnp.ones((2, 2)))
+                except FloatingPointError as error:
+                    message = str(error)
+            assert message.startswith(f"invalid value ({value}) encountered in "), message
+            assert way is not f or message.endswith(name), message
+            assert np.any(~np.isfinite(way(jnp.ones((2, 2)))))
+
+
 def main() -> None:
     check_indices()
     check_errors()
+    check_debugging()
     check_subnormals()
     with with_x64(True):
         check_dtypes()

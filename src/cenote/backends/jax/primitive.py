@@ -91,8 +91,17 @@ def evaluate(*operands: Any, op: Op) -> list[Any]:
     if isinstance(op, (Unpool, UnpoolGather)) and operands[1].is_fully_addressable:
         # Outside of compiled programs the error of a wrong index is Python's own.
         (op if isinstance(op, Unpool) else op.T).check(np.asarray(operands[1]))
-    with jax.disable_jit(False):  # which would come back here
+    config = jax.config
+    nans, infs = config.jax_debug_nans, config.jax_debug_infs
+    if not (nans or infs or config.jax_disable_jit):
         return list(compiled(*operands, op=op))
+    # A compiled function would come back here: not to be compiled, or to find the primitive that gave a NaN.
+    with jax.disable_jit(False), jax.debug_nans(False), jax.debug_infs(False):
+        outputs = list(compiled(*operands, op=op))
+        for what, wanted, found in (("nan", nans, jnp.isnan), ("inf", infs, jnp.isinf)):
+            if wanted and any(bool(found(x).any()) for x in outputs if is_differentiable(x.dtype)):
+                raise FloatingPointError(f"invalid value ({what}) encountered in {op.label}")
+    return outputs
 
 
 def lower(context: Any, *operands: Any, op: Op) -> Any:
@@ -154,7 +163,7 @@ def transpose(cotangents: Sequence[Any], *operands: Any, op: Op) -> list[Any]:
     if type(g) is ad.Zero:
         return [ad.Zero(x.aval) if u else None for x, u in zip(operands, unknown, strict=True)]
     if not op.linear or (sum(unknown[:2]) > 1):
-        raise TypeError(f"{op.name} is not linear in all of these arguments: it has no transpose")
+        raise TypeError(f"{op.label} is not linear in all of these arguments: it has no transpose")
 
     def bind_known(op: Op, *operands: Value) -> tuple[Value, ...]:
         return (None,) if any(map(ad.is_undefined_primal, operands)) else bind(op, *operands)
