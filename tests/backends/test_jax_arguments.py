@@ -91,6 +91,11 @@ def test_what_is_no_array_of_numbers() -> None:
     ):
         cn.max_pool(jax.ShapeDtypeStruct((4,), np.float32), (2,))
     assert jax.eval_shape(lambda x: cn.max_pool(x, (2,)), jax.ShapeDtypeStruct((4,), np.float32)).shape == (2,)
+    ref = jax.new_ref(ONES)
+    for f in (lambda x: cn.max_pool(x, (2, 2)), jax.jit(lambda x: cn.max_pool(x, (2, 2)))):
+        with pytest.raises(TypeError, match=r"^max_pool: x is a Ref, which is mutable: pass x\[\.\.\.\]"):
+            f(ref)
+    assert jax.jit(lambda x: cn.max_pool(x[...], (2, 2)))(ref).shape == (2, 2)
     with pytest.raises(TypeError, match=r"^max_pool: x has shape \(a,\): export with numbers instead of symbols"):
         jax.export.export(jax.jit(lambda x: cn.max_pool(x, (2,))))(
             jax.ShapeDtypeStruct(jax.export.symbolic_shape("a"), np.float32)
@@ -201,6 +206,12 @@ def test_vjp_and_linearize_on_jax_arrays() -> None:
     for mine, real in zip(push(X, 0 * n), cn.jvp(f, (X, n), (X, 0 * n))[1], strict=True):
         assert isinstance(mine, jax.Array)
         np.testing.assert_allclose(mine, real, rtol=1e-6)
+    for one in (1, 1.0, True, np.int8(1), jnp.bfloat16(1), jnp.float32(1)):
+        assert cn.vjp(lambda x: x.sum(), jnp.zeros(2))[1](one)[0].tolist() == [1.0, 1.0]
+    zero = np.zeros(4, jax.dtypes.float0)
+    for nothing in (zero, 0 * np.arange(4), 0 * jnp.arange(4), 0):
+        tangents = (jnp.ones(()), nothing)
+        assert cn.jvp(lambda x, n: x * n.sum(), (jnp.ones(()), jnp.arange(4)), tangents)[1] == 6.0
     assert cn.value_and_grad(lambda x: jnp.sin(x).sum())(jnp.zeros(2))[1].tolist() == [1.0, 1.0]
     z = np.array([1 + 2j, 3 - 1j], np.complex64)
     np.testing.assert_array_equal(cn.grad(lambda z: (z * z).sum())(jnp.asarray(z)), 2 * z)
@@ -223,6 +234,10 @@ def test_their_errors() -> None:
             r"^jvp: tangents\[0\] has dtype complex64, primals\[0\] is real",
         ),
         (lambda: cn.jvp(lambda x: x, (x,), ()), "^jvp: 0 tangents for 1 primals"),
+        (
+            lambda: cn.jvp(lambda n: cn.sum_pool(n, (2,)), (jnp.arange(4),), (jnp.arange(4),)),
+            r"^jvp: tangents\[0\] is not zero, but primals\[0\] is an array of int32, a constant$",
+        ),
         (lambda: cn.vjp(f, x), "^vjp: f=3 is an int: a function is needed"),
     )
     for call, said in errors:

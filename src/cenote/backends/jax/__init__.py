@@ -24,6 +24,7 @@ from . import start
 # What JAX has besides arrays that looks like one.
 NOT_ARRAYS = {
     "ShapeDtypeStruct": "has no data: jax.eval_shape(f, {}) gives the shape and dtype of f's result",
+    "Ref": "is mutable: pass {}[...]",
     **dict.fromkeys(("BCOO", "BCSR", "COO", "CSC", "CSR"), "is sparse: pass {}.todense()"),
 }
 
@@ -41,8 +42,9 @@ class JaxBackend:
 
     def operand(self, x: Any, name: str) -> Any:
         jax = sys.modules["jax"]
-        if hasattr(type(x), "__jax_array__") and not isinstance(x, jax.Array):  # a parameter of a network
-            x = x.__jax_array__()
+        convert = None if isinstance(x, jax.Array) else getattr(x, "__jax_array__", None)
+        if convert is not None:  # a parameter of a network
+            x = convert()
         if not isinstance(x, jax.Array):
             raise BadType(refusal(x, name))
         if not isinstance(x.dtype, np.dtype):  # the keys of random numbers
@@ -100,6 +102,8 @@ def primitives() -> Any:
 def refusal(x: Any, name: str) -> str:
     """What to pass for something that is no array of JAX's."""
     kind = type(x).__name__
+    if isinstance(x, sys.modules["jax"].core.Tracer):
+        kind = type(x.aval).__name__.removeprefix("Abstract")
     if kind in NOT_ARRAYS and type(x).__module__.partition(".")[0] == "jax":
         return f"{name} is a {kind}, which {NOT_ARRAYS[kind].format(name)}"
     what, array = describe_type(x), name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Number
 from typing import Any
 
 import jax
@@ -59,12 +60,12 @@ class JaxTrace:
     def apply(self, tangents: Sequence[Any]) -> Any:
         if len(tangents) != len(self.primals):
             raise BadValue(f"{len(tangents)} tangents for {len(self.primals)} primals: give one for each")
-        held = [
-            self.fitted(
-                tangents[i], Spec(self.primals[i].shape, self.primals[i].dtype), f"tangents[{i}]", f"primals[{i}]"
-            )
-            for i in self.variable
-        ]
+        held = []
+        for i, (t, x) in enumerate(zip(tangents, self.primals, strict=True)):
+            if i in self.variable:
+                held.append(self.fitted(t, Spec(x.shape, x.dtype), f"tangents[{i}]", f"primals[{i}]"))
+            elif is_nonzero(t):
+                raise BadValue(f"tangents[{i}] is not zero, but primals[{i}] is an array of {x.dtype}, a constant")
         found = self.derivative(*held)
         out = tuple(
             t if is_differentiable(form.dtype) else zeros(form) for t, form in zip(found, self.forms, strict=True)
@@ -80,7 +81,8 @@ class JaxTrace:
 
     def fitted(self, given: Any, form: Spec, name: str, of: str) -> Any:
         """A tangent or cotangent with the shape and dtype of what it belongs to."""
-        held = self.operand(jnp.asarray(given) if isinstance(given, (np.ndarray, np.generic, float)) else given, name)
+        plain = isinstance(given, (np.ndarray, np.generic, Number))
+        held = self.operand(jnp.asarray(given) if plain else given, name)
         if held.shape != form.shape:
             raise BadValue(f"{name} has shape {held.shape}, {of} has {form.shape}: they must agree")
         if not is_differentiable(form.dtype):
@@ -88,6 +90,13 @@ class JaxTrace:
         if is_complex(held.dtype) and not is_complex(form.dtype):
             raise BadType(f"{name} has dtype {held.dtype}, {of} is real: its imaginary part would be lost")
         return held.astype(form.dtype)
+
+
+def is_nonzero(t: Any) -> bool:
+    """Of the tangent of a constant; a tracer has no values to look at, and float0 stands for zeros."""
+    if isinstance(t, jax.core.Tracer) or getattr(t, "dtype", None) == jax.dtypes.float0:
+        return False
+    return bool(np.any(t))
 
 
 def zeros(form: Spec) -> Any:
