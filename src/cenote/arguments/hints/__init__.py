@@ -6,9 +6,9 @@ Where the right call can be told, a message ends with it, after ``write``: it wo
 told for sure is said in words.
 """
 
-from .calls import explain, wrong_call
+from .calls import explain, wrong_call, wrong_option
 from .colours import warn_of_colours
-from .dimensions import by_dimension
+from .dimensions import by_dimension, by_keyword
 from .names import missing_tensor_attribute, no_such_name
 from .reductions import reduction_name
 from .refusals import advise
@@ -16,10 +16,12 @@ from .refusals import advise
 __all__ = [
     "advise",
     "by_dimension",
+    "by_keyword",
     "explain",
     "missing_tensor_attribute",
     "no_such_name",
     "reduction_name",
     "warn_of_colours",
     "wrong_call",
+    "wrong_option",
 ]

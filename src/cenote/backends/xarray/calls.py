@@ -27,7 +27,8 @@ def call_by_name(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Ma
     try:
         given = signature(function).bind(*args, **options).arguments
     except TypeError:
-        raise TypeError(f"{name}: {hints().wrong_call(function, args, options)}") from None
+        wrong = hints().by_keyword(function, args, kwargs) or hints().wrong_call(function, args, options)
+        raise TypeError(f"{name}: {wrong}") from None
     try:
         return run(function, dict(given), kwargs.get("coord_func"))
     except Cause as cause:
