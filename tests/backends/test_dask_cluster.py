@@ -100,16 +100,21 @@ def use_two_threads() -> int:
     return count_threads()
 
 
-def test_a_task_starts_no_threads(client: Client) -> None:
-    """The core's threads are started when a call first needs them: not by a task, but by the same call outside."""
-    client.restart(wait_for_workers=True)
-    x = da.ones((4096, 8192), chunks=(4096, 4096), dtype=np.float32)
-    client.compute(x.sum(), sync=True)  # imports, BLAS
-    client.run(cn.set_num_threads, 2)  # a worker starts with OMP_NUM_THREADS=1
-    before = client.run(count_threads)
-    client.compute(cn.max_pool(x, (2, 2)), sync=True)
-    assert client.run(count_threads) == before
-    assert all(after > before[worker] for worker, after in client.run(use_two_threads).items())
+def test_a_task_starts_no_threads() -> None:
+    """The core's threads are started when a call first needs them: not by a task, but by the same call outside. So the
+    worker is a new one: to restart those of the other tests takes minutes on a busy machine."""
+    with (
+        dask.config.set({"distributed.worker.daemon": True}),
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        x = da.ones((4096, 8192), chunks=(4096, 4096), dtype=np.float32)
+        client.compute(x.sum(), sync=True)  # imports, BLAS
+        client.run(cn.set_num_threads, 2)  # a worker starts with OMP_NUM_THREADS=1
+        before = client.run(count_threads)
+        client.compute(cn.max_pool(x, (2, 2)), sync=True)
+        assert client.run(count_threads) == before
+        assert all(after > before[worker] for worker, after in client.run(use_two_threads).items())
 
 
 # ------------------------------------------------------------------------------------------------- the command

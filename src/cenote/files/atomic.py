@@ -22,12 +22,16 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux's renameat2
 def replacing(path: Path, overwrite: bool) -> Iterator[Path]:
     """A name to write to, in the same folder. It becomes ``path`` at the end, and is removed after an exception."""
     check_place(path, overwrite)
-    # The ending stays the last one: libraries choose the format by it.
-    beside = path.with_name(f".{path.stem}.{secrets.token_hex(6)}{path.suffix}")
+    # The ending stays the last one: libraries choose the format by it. A long name would become too long.
+    beside = path.with_name(f".{path.stem[:32]}.{secrets.token_hex(6)}{path.suffix}")
     try:
         yield beside
         with deferred():
             move(beside, path, overwrite)
+    except OSError as error:
+        if error.filename is None or Path(os.fsdecode(error.filename)) != beside:
+            raise
+        raise FileError(f"{path} cannot be written: {error.strerror}") from None  # not a name that nobody has given
     finally:
         remove(beside)
 
@@ -35,7 +39,13 @@ def replacing(path: Path, overwrite: bool) -> Iterator[Path]:
 def check_place(path: Path, overwrite: bool) -> None:
     if not path.parent.is_dir():
         raise FileError(f"{path}: there is no folder {path.parent}")
-    if os.path.lexists(path) and not overwrite:
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return
+    except OSError as error:  # a name that is too long
+        raise FileError(f"{path} cannot be written: {error.strerror}") from None
+    if not overwrite:
         raise FileError(f"{path} exists: --overwrite replaces it")
 
 

@@ -112,6 +112,8 @@ def new_target(text: str, layout: Layout, overwrite: bool) -> Iterator[Target]:
                 close()
             raise
         target.finish()
+        if name and path.exists():  # file.npz:name replaces one array, not the file
+            numpy_files.keep_others(path, beside, name)
 
 
 def check_apart(source: str, target: str) -> None:

@@ -7,21 +7,25 @@ from typing import Any
 from .base import FileError, Source
 
 TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
-BY_RANK = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
 SMALL = 256  # elements: the last level of a pyramid is no longer than this on its pooled axes
 
 
 def axes_of(source: Source) -> str:
-    """The names of the axes of a file: its own if it has usable ones, by the rank otherwise."""
-    if source.dims is not None:
-        names = "".join("c" if name == "s" else name for name in source.dims)
-        usable = len(names) == len(source.shape) == len(set(names)) and set(names) <= set("tczyx")
-        if usable and {"y", "x"} <= set(names):
-            return names
+    """The names of the axes of a file: its own, and by the rank where it has none. An axis without a usable name is
+    z, one before it c, and one before that t, as far as those are free: a stack of colour pictures is zyxc."""
     rank = len(source.shape)
-    if rank not in BY_RANK:
+    if not 2 <= rank <= 5:
         raise FileError(f"a pyramid has 2 to 5 axes, the input has {rank}: its shape is {source.shape}")
-    return BY_RANK[rank]
+    names = ["c" if name == "s" else name if name in TYPES else "" for name in source.dims or ("",) * rank]
+    if source.dims is None and source.picture is not None:
+        rows, columns = source.picture
+        names[rows], names[columns] = "y", "x"
+        names[columns + 1 :] = ["c"] * (rank - columns - 1)
+    named = [name for name in names if name]
+    if len(set(named)) < len(named) or not {"y", "x"} <= set(named):
+        return "tczyx"[-rank:]
+    free = [name for name in "tcz" if name not in named][len(named) - rank :]
+    return "".join(name or free.pop(0) for name in names)
 
 
 def default_levels(shape: tuple[int, ...], window: tuple[int, ...]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 
 from ..arguments.arrays import Array
 from ..dtypes import DType
-from .base import FileError, Layout
+from .base import FileError, Layout, in_one_line
 
 
 class ArraySource:
@@ -97,12 +98,30 @@ class ArrayTarget:
 def create_target(path: Path, name: str | None, layout: Layout) -> ArrayTarget:
     if path.suffix.lower() == ".npz":
         array: Array = np.empty(layout.shape, layout.dtype)
-        return ArrayTarget(array, lambda a: np.savez(path, **{name or "arr_0": a}))
+        return ArrayTarget(array, lambda a: save_npz(path, name or "arr_0", a))
     if 0 in layout.shape or not layout.shape:  # nothing to map
         return ArrayTarget(np.empty(layout.shape, layout.dtype), lambda a: np.save(path, a, allow_pickle=False))
     mapped = np.lib.format.open_memmap(path, "w+", layout.dtype, layout.shape)
     reserve(path)
     return ArrayTarget(mapped, lambda a: a.flush())
+
+
+def save_npz(path: Path, name: str, array: Array) -> None:
+    """An archive of one array. Not by np.savez, in which some names are those of its own arguments."""
+    with zipfile.ZipFile(path, "w") as archive, archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+        np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)
+
+
+def keep_others(before: Path, path: Path, name: str) -> None:
+    """Copy the arrays of an archive into the one that takes its place, but for the array of this name."""
+    try:
+        with zipfile.ZipFile(before) as old, zipfile.ZipFile(path, "a") as new:
+            for member in old.infolist():
+                if member.filename != f"{name}.npy":
+                    with old.open(member) as source, new.open(member, "w", force_zip64=True) as copy:
+                        shutil.copyfileobj(source, copy)
+    except zipfile.BadZipFile as error:
+        raise FileError(f"{before} cannot be read, and its other arrays would be lost: {in_one_line(error)}") from None
 
 
 def reserve(path: Path) -> None:

@@ -30,7 +30,7 @@ from .interrupts import deferred
 from .lazy import FileArray, Pending
 from .ngff import axes_of, default_levels, image_attributes
 from .streaming import Ranges, plan_blocks, stream
-from .zarr_files import ZarrSource, ZarrTarget, create_array, node_at
+from .zarr_files import ZarrSource, ZarrTarget, brief, check_folder, create_array, node_at
 
 Progress = Callable[..., AbstractContextManager[Callable[[Ranges], None]]]
 
@@ -122,10 +122,11 @@ def check_replaced(path: Path) -> None:
     """A pyramid replaces an image or an array. Another group, with all that is in it, is the user's to remove."""
     zarr = needs("zarr", "zarr", "files")
     node = node_at(zarr, path)
+    check_folder(path, node)
     if isinstance(node, zarr.Group):
         attributes, names = node.attrs.asdict(), sorted(node.keys())
         if names and "multiscales" not in attributes.keys() | attributes.get("ome", {}).keys():
-            raise FileError(f"{path} is a group that is no image, and holds {', '.join(names[:4])}: remove it yourself")
+            raise FileError(f"{path} is a group that is no image, and holds {brief(names)}: remove it yourself")
 
 
 def clean_up(partial: Path, path: Path) -> bool:
@@ -193,6 +194,8 @@ def plan_pyramid(options: Options, source: TransposedSource) -> Plan:
     window = window_of(options.window, axes, ordered)
     if not (is_exact(source.dtype) or is_float(source.dtype)):
         raise FileError(f"{options.input} has dtype {source.dtype}: a pyramid needs bool, integers or floats")
+    if 0 in shape:
+        raise FileError(f"{options.input} has shape {shape}: a pyramid needs at least one element")
     if options.chunks is not None and (len(options.chunks) != len(axes) or min(options.chunks) < 1):
         given = ",".join(map(str, options.chunks))
         raise FileError(f"--chunks {given}: one size of at least 1 for each of the axes {axes} is needed")
@@ -212,10 +215,16 @@ def plan_pyramid(options: Options, source: TransposedSource) -> Plan:
 
 
 def window_of(given: Any, axes: str, ordered: Sequence[int]) -> tuple[int, ...]:
-    if given is None or isinstance(given, int):
-        return tuple((2 if given is None else given) if a in "zyx" else 1 for a in axes)
+    if given is None:
+        given = 2
+    sizes = (given,) if isinstance(given, int) else given
+    shown = ",".join(map(str, sizes))
+    if min(sizes) < 1:
+        raise FileError(f"--window {shown}: {min(sizes)} is too small, at least 1 is needed")
+    if isinstance(given, int):
+        return tuple(given if a in "zyx" else 1 for a in axes)
     if len(given) != len(axes):
-        raise FileError(f"--window {','.join(map(str, given))}: one size for each of the {len(axes)} axes is needed")
+        raise FileError(f"--window {shown}: one size for each of the {len(axes)} axes is needed")
     return tuple(given[i] for i in ordered)
 
 

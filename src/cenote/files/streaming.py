@@ -97,7 +97,7 @@ def grown(pending: Pending, size: list[int], most: float) -> list[int]:
         for axis in reversed(range(len(size))):
             new = [
                 *size[:axis],
-                min(2 * size[axis], -(-pending.shape[axis] // size[axis]) * size[axis]),
+                min(2 * size[axis], max(1, -(-pending.shape[axis] // size[axis])) * size[axis]),
                 *size[axis + 1 :],
             ]
             if new != size and math.prod(clipped(new, pending.shape)) <= most:

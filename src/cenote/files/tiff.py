@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -45,11 +46,14 @@ def create_target(path: Path, name: str | None, layout: Layout) -> ArrayTarget:
     dims = layout.dims or ()
     colours = dims[-1:] == ("s",) and layout.shape[-1] in (3, 4)
     axes = "".join(dims).upper() if dims and all(len(d) == 1 for d in dims) else None
-    stored = np.dtype(np.uint8) if is_bool(layout.dtype) else layout.dtype
-    array = tifffile.memmap(
-        path, shape=layout.shape, dtype=stored, photometric="rgb" if colours else "minisblack",
-        metadata={"axes": axes} if axes else None,
-        bigtiff=layout.dtype.itemsize * int(np.prod(layout.shape, dtype=object)) > 2**31,
-    )  # fmt: skip
+    options: dict[str, Any] = {
+        "metadata": {"axes": axes} if axes else {},  # with the shape, which pages alone do not tell
+        "bigtiff": layout.dtype.itemsize * int(np.prod(layout.shape, dtype=object)) > 2**31,
+    }
+    if len(layout.shape) > 1:  # tifffile takes no photometric interpretation of a vector
+        options["photometric"] = "rgb" if colours and not is_bool(layout.dtype) else "minisblack"
+    if is_bool(layout.dtype):  # eight pixels in a byte, which cannot be mapped
+        return ArrayTarget(np.empty(layout.shape, bool), lambda a: tifffile.imwrite(path, a, **options))
+    array = tifffile.memmap(path, shape=layout.shape, dtype=layout.dtype, **options)
     reserve(path)
     return ArrayTarget(array, lambda a: a.flush())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import warnings
@@ -18,6 +19,7 @@ from .interrupts import deferred
 
 UNTOUCHED = "_ARRAY_DIMENSIONS"  # how xarray names the axes in format 2: an attribute like any other
 DEFAULT_CHUNK = 1 << 20  # bytes
+LISTED = 6  # arrays of a group, in a message
 
 
 class ZarrSource:
@@ -67,9 +69,19 @@ def open_source(store: Path, inner: str) -> ZarrSource:
     except Exception as error:
         raise FileError(f"{shown} cannot be read: {in_one_line(error)}") from None
     if isinstance(node, zarr.Group):
-        arrays = ", ".join(f"{shown}/{name}" for name, _ in node.arrays()) or "none"
-        raise FileError(f"{shown} is a group: choose one of its arrays ({arrays})")
+        arrays = [f"{shown}/{name}" for name in itertools.islice(arrays_in(node), LISTED + 1)]
+        if not arrays:
+            raise FileError(f"{shown} is a group without arrays")
+        more = ", …" if len(arrays) > LISTED else ""
+        raise FileError(f"{shown} is a group: choose one of its arrays ({', '.join(arrays[:LISTED])}{more})")
     return ZarrSource(node, f"{store}|{inner}")
+
+
+def arrays_in(group: Any, before: str = "") -> Iterator[str]:
+    """The paths of the arrays in a group, then of those in its groups."""
+    yield from (before + name for name, _ in group.arrays())
+    for name, inner in group.groups():
+        yield from arrays_in(inner, f"{before}{name}/")
 
 
 # ----------------------------------------------------------------------------------------------------- writing
@@ -156,7 +168,7 @@ def separator_of(array: Any) -> str | None:
 def create_target(store: Path, inner: str, layout: Layout, overwrite: bool) -> Iterator[ZarrTarget]:
     """A new store, or a new array in a group that is there."""
     zarr = needs("zarr", "zarr", "files")
-    check_replaced(zarr, store / inner)
+    check_replaced(zarr, store, inner)
     if not inner or not store.exists():
         with replacing(store, overwrite) as beside:
             place = beside
@@ -200,11 +212,26 @@ def node_at(zarr: Any, path: Path) -> Any:
         raise FileError(f"{path} cannot be read: {in_one_line(error)}") from None
 
 
-def check_replaced(zarr: Any, path: Path) -> None:
+def check_folder(path: Path, node: Any) -> None:
+    """A folder that is neither an array nor a group may hold anything, also arrays whose group has no metadata."""
+    if node is None and path.is_dir():
+        names = sorted(entry.name for entry in path.iterdir())
+        if names:
+            raise FileError(f"{path} is a folder that is no zarr array, and holds {brief(names)}: remove it yourself")
+
+
+def brief(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def check_replaced(zarr: Any, store: Path, inner: str) -> None:
     """An array replaces an array. A group, with all that is in it, is the user's to remove."""
+    path = store / inner
     node = node_at(zarr, path)
+    if not any(isinstance(node_at(zarr, store / outer), zarr.Array) for outer in Path(inner).parents):
+        check_folder(path, node)  # not one of an array's own folders
     if isinstance(node, zarr.Group):
-        names = ", ".join(sorted(node.keys())[:4]) or "nothing"
+        names = brief(sorted(node.keys())) or "nothing"
         raise FileError(f"{path} is a group, which holds {names}: give the name of a new array, such as {path}/pooled")
 
 
