@@ -1,28 +1,16 @@
-"""The page of ``explain(…).html()`` in Chromium, opened as a file: mouse, keyboard, both views, a phone."""
+"""The page of ``explain(…).html()`` in Chromium: mouse, keyboard, both views, a phone, a screen reader."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import pytest
+import numpy as np
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 import cenote as cn
 from playground_page import Page
-
-
-@pytest.fixture
-def page(driver: Any, tmp_path: Path) -> Page:
-    path = tmp_path / "page.html"
-    cn.explain("max_pool", (5, 5), (3, 3), stride=2, padding=1).save(path)
-    found = Page(driver, path.as_uri())
-    found.screen(1280, 1000)
-    driver.get("about:blank")
-    found.log()
-    driver.get(found.url)
-    return found
 
 
 def test_pointing_and_pinning(page: Page) -> None:
@@ -77,4 +65,97 @@ def test_it_fits_on_a_phone_and_needs_nothing_else(page: Page) -> None:
     page.driver.get(page.url)
     assert page.script("return document.documentElement.scrollWidth") <= 360
     assert page.script("return performance.getEntriesByType('resource').length") == 0
+    assert page.log() == []
+
+
+def live(page: Page) -> Any:
+    return page.script("return document.getElementById('live').textContent")
+
+
+def label(page: Page, view: str, array: str, index: str) -> Any:
+    found = page.one(f'.panels[data-view="{view}"] .{array}[role=button][data-index="{index}"]')
+    return found.get_attribute("aria-label")
+
+
+def test_an_element_of_the_input(page: Page) -> None:
+    page.one('.panels:not([hidden]) .x[data-index="1,1"]').click()
+    page.wait(lambda: page.one("#pin").text == "pinned: x[1, 1]")
+    assert "seen by 4 windows: y[0, 0], y[0, 1], y[1, 0], y[1, 1]" in page.formula
+    marked = "return [...document.querySelectorAll('.panels:not([hidden]) [data-marks=y0] .mark.seen')].length"
+    assert page.script(marked) == 4
+    page.one("#unpin").click()
+    page.wait(lambda: page.one("#pin").text == "")
+    assert page.formula.startswith("y[0, 0] = max(")
+
+
+def test_keys_of_the_page_itself_scroll_it(page: Page) -> None:
+    page.script("document.activeElement.blur()")
+    stopped = """const event = new KeyboardEvent('keydown', {key: arguments[0], bubbles: true, cancelable: true});
+        document.body.dispatchEvent(event); return event.defaultPrevented"""
+    before = page.formula
+    for key in (Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.HOME, Keys.END, " ", Keys.ENTER):
+        name = {Keys.ARROW_DOWN: "ArrowDown", Keys.ARROW_RIGHT: "ArrowRight", Keys.HOME: "Home", Keys.END: "End"}
+        assert not page.script(stopped, name.get(key, "Enter" if key == Keys.ENTER else key))
+    assert page.formula == before
+    assert page.script(stopped, "g")
+    assert not page.one('.panels[data-view="gradient"]').get_attribute("hidden")
+
+
+def test_what_a_screen_reader_hears(page: Page) -> None:
+    region = page.one("#live")
+    assert region.get_attribute("aria-live") == "polite"
+    assert live(page) == ""
+    page.one("#next").click()
+    assert live(page).startswith("y[0, 1] = max(")
+    page.one('.panels:not([hidden]) .y[data-index="1,1"]').click()
+    assert live(page).startswith("Pinned. y[1, 1] = max(")
+    press(page, "g")
+    assert live(page).startswith("gradient. A cotangent of 1 on y[1, 1]: ")
+    press(page, Keys.ESCAPE)
+    assert live(page) == "Unpinned."
+    assert label(page, "values", "x", "1,1").startswith("x[1, 1] = ")
+    assert label(page, "values", "x", "1,1").endswith("seen by 4 windows: y[0, 0], y[0, 1], y[1, 0], y[1, 1]")
+    assert label(page, "gradient", "x", "0,0").startswith("gradient of x[0, 0] = ")
+    # What is named stands for all windows, not for the first one.
+    for panel in page.all(".panels"):
+        assert panel.get_attribute("aria-label") == "Input of shape (5, 5), output of shape (3, 3)"
+
+
+def test_playing_is_silent(page: Page) -> None:
+    page.one("#play").click()
+    page.wait(lambda: page.formula.startswith("y[0, 1] = "), "the next window")
+    assert live(page) == ""
+    page.one("#play").click()
+
+
+def test_the_focus_is_never_on_a_hidden_picture(page: Page) -> None:
+    page.script("document.querySelector('.x[data-index=\"2,2\"]').focus()")
+    where = "const e = document.activeElement; return [e.closest('.panels')?.dataset.view, e.dataset.index]"
+    for view in ("gradient", "values"):
+        press(page, "g")
+        assert page.script(where) == [view, "2,2"]
+    page.script("location.hash = 'view=gradient'")  # as a link to the same page does
+    page.wait(lambda: page.script(where) == ["gradient", "2,2"])
+    press(page, Keys.ARROW_RIGHT)
+    page.wait(lambda: page.script(where) == ["gradient", "2,3"])
+    assert page.log() == []
+
+
+def test_pages_without_windows(opened: Callable[..., Page]) -> None:
+    empty = opened(cn.explain("adaptive_max", (4,), (0,)))
+    assert empty.one("#playground").text.startswith("cenote playground '#op=adaptive_max_pool&")
+    assert empty.log() == []
+    misfit = opened(cn.explain("max", (3, 4), (5, 3)), "#pin=y.0.0&view=gradient&g=0.0:3")
+    assert "window=5,3" in misfit.one("#playground").text
+    assert not misfit.all("#slider")
+    press(misfit, "g", "p", Keys.ESCAPE)
+    assert misfit.log() == []
+
+
+def test_a_batch_and_slices(opened: Callable[..., Page]) -> None:
+    page = opened(cn.explain("conv", np.ones((2, 3, 4, 4)), (2, 3, 2, 2), layout="channels_first"))
+    page.one("#next").click()
+    assert page.formula.startswith("y[0, 0, 0, 1] = ")
+    page.one('.panels:not([hidden]) .x[data-index="0,2,1,1"]').click()
+    assert "seen by 8 windows" in page.formula
     assert page.log() == []

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 from PIL import Image
 
 import cenote as cn
 from advice import advised
 from cenote import cli, explanation
-from cenote.explanation import style, svg
+from cenote.cli.explain import REDUCERS
+from cenote.explanation import limits, style, svg
 from cenote.explanation.formula import short
 from cenote.explanation.layout import CELL
 from messages import read_table
@@ -32,7 +34,7 @@ def test_files_by_their_ending(tmp_path: Path) -> None:
     for name in ("a.svg", "b.HTML", "c.png"):
         e.save(tmp_path / name, window=(1, 0))
     assert (tmp_path / "a.svg").read_text(encoding="utf-8") == e.svg(3)
-    assert (tmp_path / "b.HTML").read_text(encoding="utf-8") == e.html()
+    assert (tmp_path / "b.HTML").read_text(encoding="utf-8") == e.html(3)
     with Image.open(tmp_path / "c.png") as image:
         assert image.size[0] > 1000
     for path in ("x.gif", "x"):
@@ -83,7 +85,7 @@ def test_a_page_needs_nothing_else() -> None:
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|src=|@import|<link", page)
     assert page.count("</script>") == 2
     for part in (
-        "aria-live",
+        'role="status"',
         "prefers-color-scheme",
         'type="range"',
         'id="play"',
@@ -98,8 +100,8 @@ def test_a_page_needs_nothing_else() -> None:
 def test_a_page_has_the_marks_of_every_window() -> None:
     e = cn.explain("conv", (2, 3, 3, 2), (2, 2, 2, 1, 2), groups=2)
     page = e.html()
-    steps = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])
-    assert [step["name"] for step in steps["values"]] == [f"y[{', '.join(map(str, w.index))}]" for w in e.windows]
+    steps = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])["steps"]
+    assert [tuple(step["index"]) for step in steps["values"]] == [w.index for w in e.windows]
     places = set(re.findall(r'data-marks="(\w+)"', page))
     for view in ("values", "gradient"):
         for number, step in enumerate(steps[view]):
@@ -108,6 +110,7 @@ def test_a_page_has_the_marks_of_every_window() -> None:
             for array, marks in picture.marks().items():
                 found = "".join(text for name, text in step["marks"].items() if name.startswith(array))
                 assert found.count('class="mark ') == len(marks)
+            assert {tuple(map(int, index.split(","))) for index in step["sees"]} == set(picture.marks()["x"])
             assert step["marks"].keys() <= places
             assert sum(text.count('class="box"') for text in texts) == picture.text.count('<rect class="box"') == 2
     assert len(re.findall(r'class="cell x[ "]', page)) == 2 * e.x.size
@@ -207,6 +210,42 @@ def test_the_advised_call_draws_the_problem(message: str) -> None:
     assert "hang" not in cn.explain("max_pool", (4,), (4,)).svg().partition("</style>")[2]
 
 
+OF_ONE_AXIS = {
+    call: message
+    for table in ("dialect_errors.txt", "xarray_errors.txt")
+    for call, message in read_table(table).items()
+    if " does not fit on " in message
+}
+
+
+@pytest.mark.parametrize("message", OF_ONE_AXIS.values(), ids=OF_ONE_AXIS)
+def test_what_is_called_in_other_words_is_drawn_on_its_axis(message: str) -> None:
+    """Of a dialect, and of dimensions with names: the axis alone, on which the numbers are the same."""
+    e = eval(str(advised(message)), {"cn": cn})
+    numbers = message.partition(" does not fit on ")[2].partition(": ")[2].partition("; to see it")[0]
+    assert e.problem.endswith(f" does not fit on axis 0: {numbers}")
+    assert "hang" in Picture(e.svg()).marks()["x"].values()
+
+
+@pytest.mark.parametrize(
+    ("window", "options"),
+    [
+        (5, {"stride": 2, "padding": (1, 0)}),
+        (9, {"stride": 2, "padding": 1, "dilation": 4, "ceil_mode": True}),
+        (9, {"stride": 1, "dilation": 2}),
+    ],
+)
+def test_the_axis_alone_keeps_every_argument(window: int, options: dict[str, Any]) -> None:
+    by_name: dict[str, Any] = {name: value if name == "ceil_mode" else {"t": value} for name, value in options.items()}
+    pair = isinstance(options.get("padding"), tuple)
+    by_axis = {**options, "padding": (options["padding"],)} if pair else options
+    with pytest.raises(ValueError, match="does not fit on dimension 't'") as failure:
+        cn.max_pool(xr.DataArray(np.zeros((2, 3)), dims=("s", "t")), {"t": window}, **by_name)
+    e = eval(str(advised(str(failure.value))), {"cn": cn})
+    expected = cn.explain("max_pool", (3,), (window,), **by_axis)
+    assert (e.problem, e.text) == (expected.problem, expected.text)
+
+
 def test_a_problem_of_any_size_is_drawn() -> None:
     for shape, window in (((2**40,), (2**41,)), ((2**50, 3), (1, 4)), ((3,) * 12, (4,) * 12)):
         with pytest.raises(ValueError, match="to see it, write") as failure:
@@ -256,10 +295,25 @@ def test_the_command_writes_files(
     assert cli.main(["explain", *flags, "-o", str(path)]) == 0
     assert path.read_text(encoding="utf-8") == e.svg()
     assert capsys.readouterr().out == f"{e.text}\ndrawn in {path}\n"
-    assert cli.main(["explain", *flags, "--html", "-o", str(path)]) == 1
+    assert cli.main(["explain", *flags, "-o", str(path)]) == 1
     assert "x.svg exists: --overwrite replaces it" in capsys.readouterr().err
-    assert cli.main(["explain", *flags, "--html", "-o", str(path), "--overwrite"]) == 0
-    assert path.read_text(encoding="utf-8") == e.html()
+    page = tmp_path / "x.html"
+    for more in ([], ["--html", "--overwrite"]):
+        assert cli.main(["explain", *flags, *more, "-o", str(page)]) == 0
+        assert page.read_text(encoding="utf-8") == e.html()
+
+
+def test_a_page_begins_where_it_is_asked_to(capsys: pytest.CaptureFixture[str]) -> None:
+    e = cn.explain("max_pool", (100, 100), (3, 3), stride=2)
+    page = e.html((20, 30), "gradient")
+    data = json.loads(re.findall(r'id="data">(.*?)</script>', page)[0])
+    start = data["start"]
+    assert (start["view"], data["steps"]["values"][start["window"]]["index"]) == ("gradient", [20, 30])
+    indices = [step["index"] for step in data["steps"]["values"]]
+    assert indices == sorted(indices)
+    flags = ["explain", "max", "--shape", "100,100", "--window", "3,3", "--stride", "2"]
+    assert cli.main([*flags, "--at", "20,30", "--gradient", "--html"]) == 0
+    assert capsys.readouterr().out == f"{page}\n"
 
 
 def test_the_command_takes_data_and_animates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -271,6 +325,23 @@ def test_the_command_takes_data_and_animates(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
     assert cli.main([*flags, "--animate", "-o", str(tmp_path / "x.svg")]) == 0
     assert "step-end infinite" in (tmp_path / "x.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (["pool", "--shape", "6", "--window", "2", "--init", "1", "--reduce-fn", "multiply"], "multiply of 1, 9, 6"),
+        (["conv", "--shape", "4,1", "--filter", "2,1,2", "--bias", "0.5,2"], "+ 0.5 (bias)"),
+        (["conv_transpose", "--shape", "3,1", "--filter", "2,1,1", "--stride", "2", "--output-shape", "7"], "7 out"),
+        (["smooth_max", "--shape", "4", "--window", "2", "--padding", "1", "--pad-value", "none"], "log(exp(1*9)) /"),
+        (["smooth_max", "--shape", "4", "--window", "2", "--padding", "1", "--pad-value", "3"], "exp(1*3)"),
+        (["smooth_max", "--shape", "4", "--window", "2", "--padding", "1"], "exp(1*0)"),
+    ],
+)  # fmt: skip
+def test_flags_of_single_functions(flags: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tuple(limits.REDUCERS) == REDUCERS
+    assert cli.main(["explain", *flags]) == 0
+    assert text in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -289,6 +360,16 @@ def test_the_command_takes_data_and_animates(tmp_path: Path, capsys: pytest.Capt
         (["max", "--shape", "4", "--window", "lat=2"], "--window by name is for netCDF files"),
         (["max", "--shape", "4", "--window", "2", "--animate"], "--animate needs -o FILE.svg"),
         (["max", "--shape", "4", "--window", "2", "-o", "x.gif"], "ends in .svg, .html or .png"),
+        (
+            ["max", "--shape", "4", "--window", "2", "--html", "-o", "x.svg"],
+            "--html -o x.svg: a name that ends in .html",
+        ),
+        (
+            ["max", "--shape", "4", "--window", "2", "--animate", "-o", "b.html"],
+            "--animate -o b.html: a name that ends in .svg is needed",
+        ),
+        (["pool", "--shape", "4", "--window", "2", "--init", "0"], "--init and --reduce-fn are needed"),
+        (["max", "--shape", "4", "--window", "2", "--html", "--animate"], "one of --html and --animate"),
         (["max", "--shape", "4", "--window", "2", "--at", "7"], "is no index of an output"),
         (["max", "--shape", "4", "--window", "2", "--p", "2"], "p"),
     ],

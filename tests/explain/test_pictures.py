@@ -294,12 +294,81 @@ def test_every_call_is_drawn(call: tuple[str, Any, Any, dict[str, Any]], pick: i
         check(e, pick % len(e.windows))
     if e.gradient is not None and e.y is not None:
         assert Picture(e.svg(view="gradient")).cells["x"] or not e.x.size
-    data = json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', e.html())[0])
+    page = e.html()
+    data = json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)[0])
     if e.windows and e.y.size < 50:
         lines = [formula(e._call, w) for w in e.windows if not any(w.index[i] for i in batch_axes(e))]
-        assert {step["lines"][0] for step in data["values"]} <= set(lines)
-        assert len(data["values"]) == len(lines) or e.svg().count("Drawn of")
+        assert {step["lines"][0] for step in data["steps"]["values"]} <= set(lines)
+        if len(data["steps"]["values"]) < len(lines):
+            assert "Drawn of" in e.svg()
+            assert f"Windows that can be shown: {len(data['steps']['values'])} of {e.y.size}" in page
 
 
 def batch_axes(e: Any) -> list[int]:
     return [i for i in range(e.x.ndim) if i not in drawn_axes(e._call)]
+
+
+def test_padding_that_is_not_drawn_is_named() -> None:
+    e = cn.explain("max", (1, 2, 3), (1, 1, 1), stride=3, padding=3)
+    assert "Drawn of x: 5 of 6 positions beyond it on axis 0." in " ".join(Picture(e.svg()).words.split())
+    assert "Drawn of" not in cn.explain("max", (1, 2, 3), (1, 1, 1), stride=3, padding=1).svg()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (((5,), (2,), 2, 1), "1 position of padding at the end is not seen."),
+        (((6,), (2,), 4, 1), "1 element and 1 position of padding at the end are not seen."),
+        (((5,), (2,), 3, ((0, 2),)), "2 positions of padding at the end are not seen."),
+        (((5,), (2,), 4, ((0, 2),)), "1 position of padding at the end is not seen."),
+        (((5,), (2,), 6, ((0, 2),)), "3 elements and 2 positions of padding at the end are not seen."),
+        (((2,), (1,), 100, ((5, 1),)), "2 elements and 5 positions of padding at the end are not seen."),
+        (((7,), (3,), 3, 0), "1 element at the end is not seen."),
+    ],
+)
+def test_what_no_window_sees_in_words(arguments: tuple[Any, ...], words: str) -> None:
+    x, window, stride, padding = arguments
+    e = cn.explain("max", x, window, stride=stride, padding=padding)
+    assert e.text.splitlines()[1].endswith(f". {words}")
+    (axis,) = e._call.axes
+    end = axis.n + axis.high
+    reached = (axis.o - 1) * axis.s - axis.low + axis.d * (axis.k - 1) + 1
+    unseen = range(reached, end)
+    elements, padded = sum(0 <= at < axis.n for at in unseen), sum(not 0 <= at < axis.n for at in unseen)
+    assert [int(part) for part in re.findall(r"\d+", words)] == [n for n in (elements, padded) if n]
+
+
+@pytest.mark.parametrize(
+    ("bins", "words"),
+    [(0, "axis 0: 4 elements in 0 bins."), (4, "up to ceil((i + 1)*4/4), 1 element."), (3, ", 2 elements.")],
+)
+def test_bins_in_words(bins: int, words: str) -> None:
+    assert cn.explain("adaptive_max", (4,), (bins,)).text.splitlines()[1].endswith(words)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("avg", (5, 6), (3, 3), {"stride": 2, "padding": 1, "ceil_mode": True}),
+        ("max", (9,), (3,), {"stride": 2, "padding": 1}),
+        ("max", (3, 4, 4), (1, 2, 2), {"stride": 1}),
+        ("max", (40, 3), (2, 2), {}),
+        ("adaptive_avg", (4, 20), (4, 18), {}),
+    ],
+)
+def test_no_line_runs_over_a_value(call: tuple[str, Any, Any, dict[str, Any]]) -> None:
+    op, shape, window, options = call
+    e = cn.explain(op, shape, window, **options)
+    scene = e._scene((0,) * len(shape), "values", True)
+    squares = [(cell.x, cell.y) for cell in scene.cells]
+    lines = [line for overlay in scene.overlays for line in overlay.links]
+    assert len(lines) >= 2
+    for a, b, c, d in lines:
+        for share in np.linspace(0, 1, 101)[1:-1]:
+            x, y = a + (c - a) * share, b + (d - b) * share
+            assert not any(left < x < left + 40 and top < y < top + 40 for left, top in squares)
+
+
+def test_the_gradient_of_a_call_that_fails() -> None:
+    with pytest.raises(ValueError, match=r"^view='gradient': there is none, because the call fails: max_pool: window="):
+        cn.explain("max", (3, 4), (5, 3)).html(0, "gradient")

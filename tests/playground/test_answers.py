@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cenote as cn
+from cenote.explanation.limits import MOST_ELEMENTS
 from cenote.playground.answer import answer, svg
 from cenote.playground.fields import EDITS, OPERATIONS, fields_as_json
 from cenote.playground.parsing import edited
-from cenote.playground.state import MOST_ELEMENTS, parse_state
+from cenote.playground.state import parse_state
 from playground_states import CHOSEN, State, random_states
 
 STATES = [*CHOSEN, *random_states(40, seed=11)]

@@ -52,12 +52,35 @@ def test_a_bad_element_is_explained(page: Page) -> None:
     assert len(page.texts("y")) == 4
 
 
+@pytest.mark.parametrize("text", ["9007199254740993", "-9223372036854775808"])
+def test_integers_that_no_double_holds(page: Page, text: str) -> None:
+    page.go(f"#op=max_pool&shape=2,2&window=2,2&dtype=int64&x=0.0:{text}&pin=x.0.0")
+    assert page.formula.startswith(f"x[0, 0] = {text}")
+    assert page.one("#edit").get_attribute("value") == text
+    page.one("#edit").send_keys(Keys.ENTER)
+    page.settle()
+    assert f"x=0.0:{text}" in page.hash
+    assert page.one("#edit").get_attribute("value") == text
+
+
+def test_minus_zero(page: Page) -> None:
+    page.go("#op=max_pool&shape=2,2&window=2,2&x=0.0:-0.0&pin=x.0.0")
+    assert page.texts("x")[0] == "-0"
+    assert page.one("#edit").get_attribute("value") == "-0.0"
+    page.one("#edit").send_keys(Keys.ENTER)
+    page.settle()
+    assert "x=0.0:-0.0" in page.hash
+
+
 LINKS = {
     "#op=nonsense": "op='nonsense'",
     "#op=max_pool&colour=red": "'colour': max_pool has no such parameter",
     "#op=max_pool&x=%3Cscript%3E": "x='<script>': changed elements are written as",
     "#%%%": "",
     "#op=max_pool&pin=y.9.9": "",
+    "#op=max_pool&pin=constructor.1": "",
+    "#op=max_pool&pin=__proto__.1": "",
+    "#op=max_pool&colour=": "",
     "#pin=z.1": "",
     "#theme=purple&code=basic": "",
 }

@@ -10,6 +10,22 @@ from .errors import CommandError
 from .windows import add_window_arguments, ints, ints_or_int, one_line_errors, positive, sizes
 
 HELP = "draw what the windows of a call see, choose and give, and say why the result has its size"
+
+
+def floats(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: numbers with commas between them are needed, such as 1,0.5"
+        ) from None
+
+
+def float_or_none(text: str) -> float | None:
+    return None if text == "none" else floats(text)[0]
+
+
+REDUCERS = ("add", "multiply", "maximum", "minimum", "logaddexp")
 # Flags of single functions: the argument, and how its text is read.
 OPTIONS: dict[str, dict[str, Any]] = {
     "nan": {"choices": ("propagate", "omit"), "help": "what a NaN in a window does"},
@@ -19,7 +35,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "beta": {"type": float, "help": "of smooth_max (default: 1)"},
     "groups": {"type": positive, "help": "of conv and conv_transpose: groups of channels"},
     "layout": {"choices": ("channels_last", "channels_first"), "help": "of conv and conv_transpose"},
+    "bias": {"metavar": "B,B", "type": floats, "help": "of conv and conv_transpose: one for each output channel"},
     "output-padding": {"metavar": "N,N", "type": ints_or_int, "help": "of conv_transpose"},
+    "output-shape": {"metavar": "N,N", "type": ints, "help": "of conv_transpose: spatial sizes of the result"},
+    "init": {"type": float, "help": "of pool: what the fold begins with"},
+    "reduce-fn": {"choices": REDUCERS, "help": "of pool: the NumPy function that is folded over a window"},
 }
 
 
@@ -39,6 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count-exclude-pad", action="store_true", help="of avg: do not count padding")
     for name, options in OPTIONS.items():
         parser.add_argument(f"--{name}", **options)
+    # None is a value of it: it leaves padding out.
+    parser.add_argument(
+        "--pad-value",
+        metavar="V",
+        type=float_or_none,
+        default=argparse.SUPPRESS,
+        help="of smooth_max: what padding counts as, or none (default: 0)",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help=".svg, .png or .html (default: text on the terminal)")
     parser.add_argument("--html", action="store_true", help="a page with all windows, to FILE or to the terminal")
     parser.add_argument("--animate", action="store_true", help="an SVG that shows one window after the other")
@@ -49,21 +77,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     with one_line_errors():
+        if arguments.html and arguments.animate:
+            raise CommandError("one of --html and --animate is needed, not both")
         explanation = explained(arguments)
         view = "gradient" if arguments.gradient else "values"
         window = 0 if arguments.at is None else arguments.at
         if arguments.output is None:
             if arguments.animate:
                 raise CommandError("--animate needs -o FILE.svg")
-            print(explanation.html() if arguments.html else explanation.draw(window, view))
+            print((explanation.html if arguments.html else explanation.draw)(window, view))
             return 0
         from ..files.atomic import replacing
 
         path = Path(arguments.output)
+        for flag, ending in (("html", ".html"), ("animate", ".svg")):
+            if getattr(arguments, flag) and path.suffix.lower() != ending:
+                raise CommandError(f"--{flag} -o {path}: a name that ends in {ending} is needed")
         with replacing(path, arguments.overwrite) as beside:
-            if arguments.html:
-                beside.write_text(explanation.html(), encoding="utf-8")
-            elif arguments.animate:
+            if arguments.animate:
                 explanation.animate(beside, view=view)
             else:
                 explanation.save(beside, window, view)
@@ -81,6 +112,14 @@ def explained(arguments: argparse.Namespace) -> Any:
         for name in ("stride", "padding", "dilation", "axes", *(option.replace("-", "_") for option in OPTIONS))
         if getattr(arguments, name) is not None
     }
+    if "reduce_fn" in given:
+        import numpy as np
+
+        given["reduce_fn"] = getattr(np, given["reduce_fn"])
+    if "pad_value" in arguments:
+        given["pad_value"] = arguments.pad_value
+    if arguments.op == "pool" and not {"init", "reduce_fn"} <= given.keys():
+        raise CommandError("--init and --reduce-fn are needed")
     if arguments.ceil_mode:
         given["ceil_mode"] = True
     if arguments.count_exclude_pad:

@@ -12,7 +12,17 @@ import numpy as np
 
 from ..api import adaptive, convolution, fold, norms, order, pooling, sums
 from ..arguments.arrays import Array, as_array
-from ..arguments.errors import TO_SEE_IT, Argument, BadType, BadValue, Cause, describe_type, format_value, pluralize
+from ..arguments.errors import (
+    TO_SEE_IT,
+    Argument,
+    BadType,
+    BadValue,
+    Cause,
+    describe_type,
+    format_value,
+    hints,
+    pluralize,
+)
 from ..arguments.values import addressable, as_int, per_axis
 from ..autodiff.tensor import Tensor, data_of
 from ..dtypes import is_bool, is_integer
@@ -115,7 +125,7 @@ def data(name: str, value: object, low: int, high: int, integers: bool = False) 
     """
     if isinstance(value, tuple) and all(isinstance(n, (int, np.integer)) for n in value):  # a list is data
         shape = tuple(as_int(name, value, n, 0) for n in value)
-        addressable((Argument(name),), shape)
+        addressable(lambda: (Argument(name),), shape)
         if math.prod(shape) > MOST_EXAMPLES:
             return np.broadcast_to(np.zeros((), int if integers else float), shape), True
         return example(shape, low, high, integers), False
@@ -153,10 +163,13 @@ def build_call(op: object, x_or_shape: object, window_or_w: object, options: Map
         )
     try:
         y = np.asarray(call.compute(x))
-    except ValueError as error:
-        axes = axes_that_do_not_fit(call)
+    except (TypeError, ValueError) as error:
+        axes = axes_that_do_not_fit(call) if isinstance(error, ValueError) else None
         if axes is None:
-            raise
+            text = hints().as_explained(str(error), name, x_or_shape, window_or_w)
+            if text == str(error):
+                raise
+            raise type(error)(text) from None
         return replace(call, axes=axes, problem=str(error).partition(TO_SEE_IT)[0])
     geometry = geometry_of(call)
     return replace(call, axes=geometry.axes, geometry=geometry, y=y)
@@ -204,7 +217,7 @@ def axes_that_do_not_fit(call: Call) -> tuple[Axis, ...] | None:
             window = parse_window(*(given[name] for name in WINDOW))
             size, strides, dilations = window.size, window.stride, window.dilation
             pads, ceil = window.padding, window.ceil_mode
-            positions = resolve_axes(window.axes, window.rank, shape, ("window",))
+            positions = resolve_axes(window.axes, window.rank, shape, lambda: ("window",))
         else:
             return None
     except Cause:
@@ -215,11 +228,18 @@ def axes_that_do_not_fit(call: Call) -> tuple[Axis, ...] | None:
         axis = padded_axis(position, shape[position], size[i], strides[i], dilations[i], pad)
         if not isinstance(pad, str):
             try:
-                axis = replace(axis, o=output_size(axis, ceil, ("window",)))
+                axis = replace(axis, o=output_size(axis, ceil, lambda: ("window",)))
             except BadValue:
                 fits = False
         axes.append(axis)
     return None if fits else tuple(axes)
+
+
+def end_of(axis: Axis) -> int:
+    """Where the last window ends."""
+    if axis.lengths is not None:
+        return axis.n
+    return (max(axis.o, 1) - 1) * axis.s - axis.low + (axis.k - 1) * axis.d + 1
 
 
 def channel_axis(call: Call) -> int:

@@ -111,13 +111,14 @@ class Explanation:
         """The picture of one window as plain text, with the size arithmetic; arguments as of :meth:`svg`."""
         return f"{self.text}\n\n{terminal.picture(self._scene(self._index('draw', window), view, False))}"
 
-    def html(self) -> str:
-        """One page that needs nothing else: point at an output, pin it, step and play through the windows."""
-        values = self._scene(self._index("html", 0), "values", True)
-        scenes = {"values": values}
+    def html(self, window: Any = 0, view: str = "values") -> str:
+        """One page that needs nothing else: point at an element, pin it, step and play through the windows, see where
+        the gradient goes, copy the call, save the picture. Arguments as of :meth:`svg`: what it shows first."""
+        first = self._scene(self._index("html", window), view, True)
+        scenes = {"values": replace(first, gradient=None)}
         if self.gradient is not None and self.y is not None:
-            scenes["gradient"] = replace(values, gradient=self.gradient)
-        return page(self._call, scenes, self.text)
+            scenes["gradient"] = replace(first, gradient=self.gradient)
+        return page(self._call, scenes, self.text, view)
 
     def save(self, path: str | os.PathLike[str], window: Any = 0, view: str = "values") -> None:
         """Write a picture or a page to a file, by its ending: .svg, .html or .png.
@@ -127,7 +128,7 @@ class Explanation:
         path : str or path-like
             Name of the file. A PNG needs Pillow.
         window, view : optional
-            As in :meth:`svg`; a page has all windows and both views.
+            As in :meth:`svg`; a page has all windows and both views, and shows these first.
         """
         ending = os.path.splitext(os.fspath(path))[1].lower()
         if ending not in (".svg", ".html", ".png"):
@@ -139,7 +140,7 @@ class Explanation:
                 raise ImportError("save: a PNG is drawn with Pillow: pip install 'cenote[demo]'") from error
             content = png.picture(self._scene(self._index("save", window), view, False))
         else:
-            content = (self.html() if ending == ".html" else self.svg(window, view)).encode()
+            content = (self.html if ending == ".html" else self.svg)(window, view).encode()
         with open(path, "wb") as file:
             file.write(content)
 
@@ -190,6 +191,8 @@ class Explanation:
         if view not in ("values", "gradient"):
             raise ValueError(f"view={view!r}: 'values' or 'gradient' is needed")
         gradient = self.gradient if view == "gradient" else None
+        if view == "gradient" and self.problem is not None:
+            raise ValueError(f"view='gradient': there is none, because the call fails: {self.problem}")
         if view == "gradient" and (gradient is None or self.y is None):
             raise ValueError(f"view='gradient': {self.op} has no derivative here")
         if self._builder is None:
@@ -209,14 +212,14 @@ class Explanation:
         first = scene.windows[0]
         seen = len(first.elements) + len(first.padding) + len(first.overhang)
         most = max(1, min(MOST_STEPS, MOST_MARKS // len(scene.overlays[0].marks), MOST_ELEMENTS_OF_STEPS // (seen + 1)))
-        inside = [index for index in drawn if scene.contains(index)]
-        if inside[:1] != [first.index]:
-            inside.insert(0, first.index)
-        found = [first, *builder.build(inside[1:most])]
+        inside = sorted({first.index, *(index for index in drawn if scene.contains(index))})
+        at = inside.index(first.index)
+        begin = min(at, max(0, len(inside) - most))
+        found = builder.build(inside[begin : begin + most])
         notices = []
         if self.y is not None and len(found) < self.y.size:
             notices = [f"Windows that can be shown: {len(found)} of {self.y.size}, those in the part that is drawn."]
-        return Scene(self._call, found, scene.gradient, notices)
+        return Scene(self._call, found, scene.gradient, notices, focus=at - begin)
 
     def as_json(self) -> dict[str, Any]:
         """Everything as a plain dict that ``json.dumps`` takes.

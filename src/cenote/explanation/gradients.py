@@ -49,12 +49,14 @@ class Gradients:
     def reverse(self) -> tuple[Array, object]:
         call = self.call
         floats = {} if "dtype" not in call.arguments or has_nan(self.y.dtype) else {"dtype": None}
-        y, pull = vjp(lambda t: call.compute(t, **floats), with_derivative(call.x))
+        with np.errstate(all="ignore"):
+            y, pull = vjp(lambda t: call.compute(t, **floats), with_derivative(call.x))
         return np.asarray(y), pull
 
     def pull(self, cotangent: Array) -> Array:
         y, pull = self.reverse
-        out: Array = pull(cotangent.astype(y.dtype))[0]  # type: ignore[operator]
+        with np.errstate(all="ignore"):  # who asks for values has not asked for the derivative at infinity
+            out: Array = pull(cotangent.astype(y.dtype))[0]  # type: ignore[operator]
         return out.astype(np.float64)
 
     def together(self, indices: Iterable[Index]) -> Iterator[tuple[list[Index], Array | None]]:

@@ -35,7 +35,8 @@ class Grid:
 
     name: str  # of the array: x, w or y
     order: tuple[int, ...]  # the axes that are drawn, outermost first
-    ranges: tuple[Range, ...]  # what is drawn of each; it may reach beyond the array: padding
+    whole: tuple[Range, ...]  # all of each; it may reach beyond the array: padding
+    ranges: tuple[Range, ...]  # what is drawn of it
     fixed: Index  # the index on the other axes
     across: int  # slices in a row
     caption: str  # above it
@@ -216,12 +217,12 @@ def grids(call: Call, focus: Index, first: Index, tap: Index | None, words: Mapp
     inputs = cropped(whole_inputs, [first[position] for position in order])
     outputs = cropped(whole_outputs, [focus[position] for position in order])
     caption = f"{words['x']}, shape {call.x.shape}"
-    out = [Grid("x", order, inputs, focus, slices_across(inputs), caption)]
+    out = [Grid("x", order, tuple(whole_inputs), inputs, focus, slices_across(inputs), caption)]
     if call.w is not None:
         out.append(filters(call, call.w.shape, tap, words["w"]))
     if call.y is not None:
         caption = f"{words['y']}, shape {call.y.shape}"
-        out.append(Grid("y", order, outputs, focus, slices_across(outputs), caption))
+        out.append(Grid("y", order, tuple(whole_outputs), outputs, focus, slices_across(outputs), caption))
     return out
 
 
@@ -230,8 +231,9 @@ def filters(call: Call, shape: Index, tap: Index | None, word: str) -> Grid:
     leading = call.arguments["layout"] == "channels_first"
     order = tuple(range(rank + 2)) if leading else (rank + 1, rank, *range(rank))
     focus = tap or (0,) * len(shape)
-    ranges = cropped([(0, shape[axis]) for axis in order], [focus[axis] for axis in order])
-    return Grid("w", order, ranges, (0,) * len(shape), slices_across(ranges), f"{word}, shape {shape}")
+    whole = tuple((0, shape[axis]) for axis in order)
+    ranges = cropped(whole, [focus[axis] for axis in order])
+    return Grid("w", order, whole, ranges, (0,) * len(shape), slices_across(ranges), f"{word}, shape {shape}")
 
 
 HEADING = 22  # height of the line above a panel

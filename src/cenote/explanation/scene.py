@@ -56,7 +56,7 @@ class Scene:
     call : Call
         What is drawn.
     windows : sequence of Window
-        The windows that get overlays; the picture shows the part of the arrays around the first.
+        The windows that get overlays; the picture shows the part of the arrays around ``windows[focus]``.
     gradient : array or None
         Draw the derivatives: what each element of ``x`` gets if every output has a cotangent of 1.
     """
@@ -65,6 +65,7 @@ class Scene:
     windows: Sequence[Window]
     gradient: Array | None = None
     notices: Sequence[str] = field(default_factory=tuple)
+    focus: int = 0
     left_out_of_window: int = 0  # how many elements the window has, where it has more than are listed
 
     @cached_property
@@ -76,7 +77,7 @@ class Scene:
         if self.gradient is not None:
             words |= {"x": "gradient of x", "y": "cotangent of y"}
         if self.windows:
-            window = self.windows[0]
+            window = self.windows[self.focus]
             focus = window.index if call.y is not None else focus
             seen = (*window.elements, *window.padding, *window.overhang)
             if seen:
@@ -210,7 +211,7 @@ class Scene:
         if y is not None and out is not None:
             marks.append(Mark(*out, "out", "y", window.index))
             if x is not None and w is None and len(boxes) == 1:
-                links = links_between(boxes[0], out, y.left > x.left)
+                links = links_between(boxes[0], out, x, y)
         return Overlay(window, tuple(marks), boxes, links, tuple(self.lines_of(window)))
 
     def mark_of(self, e: Element, window: Window) -> str:
@@ -277,10 +278,16 @@ class Scene:
             array = {"x": self.call.x, "w": self.call.w, "y": self.call.y}[grid.name]
             shape = () if array is None else array.shape
             parts = []
-            for axis, (begin, end) in zip(grid.order, grid.ranges, strict=True):
-                shown = min(end, shape[axis]) - max(begin, 0)
-                if shown < shape[axis]:
-                    parts.append(f"{max(begin, 0)} to {min(end, shape[axis]) - 1} of {shape[axis]} on axis {axis}")
+            for axis, whole, (begin, end) in zip(grid.order, grid.whole, grid.ranges, strict=True):
+                n = shape[axis]
+                shown = max(0, min(end, n) - max(begin, 0))
+                if 0 < shown < n:
+                    parts.append(f"{max(begin, 0)} to {min(end, n) - 1} of {n} on axis {axis}")
+                elif not shown and n:
+                    parts.append(f"none of {n} on axis {axis}")
+                beyond = whole[1] - whole[0] - n
+                if end - begin - shown < beyond:
+                    parts.append(f"{end - begin - shown} of {beyond} positions beyond it on axis {axis}")
             parts += [
                 f"index {grid.fixed[axis]} of {n} on axis {axis}"
                 for axis, n in enumerate(shape)
@@ -305,8 +312,13 @@ class Scene:
         return f"cenote: {self.call.text}"
 
     @property
-    def description(self) -> str:
+    def summary(self) -> str:
         shape = f"Input of shape {self.call.x.shape}"
         result = "; the window does not fit" if self.call.y is None else f", output of shape {self.call.y.shape}"
+        return shape + result
+
+    @property
+    def description(self) -> str:
+        """The summary, and the formula of the first window."""
         first = [line for overlay in self.overlays[:1] for line in overlay.lines if line]
-        return ". ".join([shape + result, *first])
+        return ". ".join([self.summary, *first])

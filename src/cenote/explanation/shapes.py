@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .layout import CELL, Grid
+from .layout import CELL, LEFT, TOP, Grid
 from .windows import Index, Window
 
 Box = tuple[float, float, float, float]  # left, top, width, height
@@ -88,10 +88,28 @@ def boxes_around(marks: Sequence[Mark], grid: Grid | None) -> tuple[Box, ...]:
     return tuple(boxes)
 
 
-def links_between(box: Box, out: tuple[float, float], beside: bool) -> tuple[Box, ...]:
-    """Two lines from a window to its output."""
+def links_between(box: Box, out: tuple[float, float], source: Grid, target: Grid) -> tuple[Box, ...]:
+    """Two lines from a window to its output, as far as they lie between the arrays: none runs over a value."""
     left, top, width, height = box
     x, y = out
-    if beside:
-        return (left + width, top, x, y), (left + width, top + height, x, y + CELL)
-    return (left, top + height, x, y), (left + width, top + height, x + CELL, y)
+    if target.left > source.left:  # side by side
+        ends = (left + width, top, x, y), (left + width, top + height, x, y + CELL)
+        begin, end = far_corner(source)[0], target.slice_corner(0)[0] - LEFT + 4  # before the indices
+        shares = [((begin - a) / (c - a), (end - a) / (c - a)) for a, _, c, _ in ends]
+    else:
+        ends = (left, top + height, x, y), (left + width, top + height, x + CELL, y)
+        begin, end = far_corner(source)[1], target.slice_corner(0)[1] - TOP
+        shares = [((begin - b) / (d - b), (end - b) / (d - b)) for _, b, _, d in ends]
+    return tuple(part_of(line, *share) for line, share in zip(ends, shares, strict=True))
+
+
+def far_corner(grid: Grid) -> tuple[float, float]:
+    """The lower right corner of its elements."""
+    corners = [grid.slice_corner(i) for i in range(max(1, grid.slices))]
+    return max(x for x, _ in corners) + grid.columns * CELL, max(y for _, y in corners) + grid.rows * CELL
+
+
+def part_of(line: Box, begin: float, end: float) -> Box:
+    """A line from one share of its length to another."""
+    a, b, c, d = line
+    return a + (c - a) * begin, b + (d - b) * begin, a + (c - a) * end, b + (d - b) * end

@@ -57,17 +57,26 @@ def windows(axis: Axis, ceil: bool) -> str:
     if last > extent:
         text += f". The last window hangs over the end by {last - extent}"
     elif last < extent:
-        text += f". {elements(extent - last)} at the end {'is' if extent - last == 1 else 'are'} not seen"
+        text += f". {unseen(axis, extent - last)}"
     return text + "."
+
+
+def unseen(axis: Axis, number: int) -> str:
+    """What the end of the padded input has beyond the last window."""
+    real = max(0, min(axis.n, number - axis.high))
+    padded = number - real
+    parts = [elements(real)] if real else []
+    parts += [pluralize(padded, "position of padding", "positions of padding")] if padded else []
+    return f"{' and '.join(parts)} at the end {'is' if number == 1 else 'are'} not seen"
 
 
 def bins(axis: Axis) -> str:
     lengths = sorted(set(axis.number(False).tolist()))
-    sizes = " or ".join(map(str, lengths))
-    return (
-        f"axis {axis.position}: {elements(axis.n)} in {pluralize(axis.o, 'bin', 'bins')}; bin i covers "
-        f"floor(i*{axis.n}/{axis.o}) up to ceil((i + 1)*{axis.n}/{axis.o}), {sizes} elements."
-    )
+    text = f"axis {axis.position}: {elements(axis.n)} in {pluralize(axis.o, 'bin', 'bins')}"
+    if not lengths:
+        return text + "."
+    sizes = " or ".join([*map(str, lengths[:-1]), elements(lengths[-1])])
+    return f"{text}; bin i covers floor(i*{axis.n}/{axis.o}) up to ceil((i + 1)*{axis.n}/{axis.o}), {sizes}."
 
 
 def transposed(axis: Axis) -> str:

@@ -80,11 +80,14 @@ def marks_svg(overlay: Overlay, grid: Grid, i: int) -> str:
 
 def overlay_svg(overlay: Overlay) -> str:
     """Marks, boxes and lines, without the formula."""
-    links = [
+    return "".join([links_svg(overlay), *map(mark_svg, overlay.marks), *boxes_svg(overlay.boxes)])
+
+
+def links_svg(overlay: Overlay) -> str:
+    return "".join(
         f'<line class="link" x1="{plain(a)}" y1="{plain(b)}" x2="{plain(c)}" y2="{plain(d)}"/>'
         for a, b, c, d in overlay.links
-    ]
-    return "".join([*links, *map(mark_svg, overlay.marks), *boxes_svg(overlay.boxes)])
+    )
 
 
 def boxes_svg(boxes: Sequence[Box]) -> list[str]:
@@ -184,6 +187,15 @@ def drawing(scene: Scene, attributes: Sequence[str], rules: str) -> str:
     out += text_lines(scene.footer, "text", tops.footer)
     out += legend_svg(scene, tops.legend)
     return "\n".join([line for line in out if line] + ["</svg>", ""])
+
+
+def shell(scene: Scene) -> str:
+    """A picture without its elements and its window, which the script of a page puts into the two empty groups."""
+    tops = frame(scene)
+    own = [label_svg(label) for label in scene.labels if label.role in ("title", "heading")]
+    groups = ['<g class="elements"/>', '<g class="overlay"/>']
+    words = [*text_lines(scene.footer, "text", tops.footer), *legend_svg(scene, tops.legend)]
+    return "\n".join([*opened(scene, (0, 0, scene.width, tops.bottom), css()), *own, *groups, *words, "</svg>", ""])
 
 
 def with_hover(scene: Scene) -> str:

@@ -11,16 +11,18 @@ from ..arguments.arrays import Array
 from ..autodiff.transforms import vjp
 from ..dtypes import has_nan
 from ..explanation.calls import Call, with_derivative
+from ..explanation.equivalents import equivalents, own_call
 from ..explanation.explanation import Explanation, array_as_json
 from ..explanation.formula import factor, place, remarks, short
+from ..explanation.limits import MOST_CELLS, cells_of
 from ..explanation.windows import Window, misfit, number, plain
-from .equivalents import equivalents, own
 from .formulas import Formulas, Term
 from .grids import Grid, input_grid, plain_grid
 from .parsing import edited, ints
-from .state import MOST_CELLS, Request, cells_of, parse_state
+from .state import Request, parse_state
 
 
+@np.errstate(all="ignore")  # NaN and infinity are numbers to look at, no news for the terminal
 def answer(state: object) -> dict[str, Any]:
     """Everything about the call that ``state`` describes, for ``json.dumps``."""
     request = parse_state(state)
@@ -33,13 +35,13 @@ def answer(state: object) -> dict[str, Any]:
         "op": request.op,
         "text": [line for line in explanation.text.splitlines()[1:] if line != f"does not work: {explanation.problem}"],
         "problem": explanation.problem,
-        "call": own.call(request),
-        "x": array_as_json(request.x),
-        "w": array_as_json(request.w),
-        "b": array_as_json(request.bias),
-        "y": array_as_json(explanation.y),
+        "call": own_call(call),
+        "x": shown(request.x),
+        "w": shown(request.w),
+        "b": shown(request.bias),
+        "y": shown(explanation.y),
         "grids": {"x": grid.as_json()},
-        "code": equivalents(request, explanation),
+        "code": equivalents(call, cotangent_of(request, explanation)),
         "windows": [],
         "misfit": [],
         "gradient": None,
@@ -57,6 +59,21 @@ def answer(state: object) -> dict[str, Any]:
         first = misfit(call)
         out["misfit"] = [grid.cell(e.index) for e in (*first.elements, *first.padding, *first.overhang)]
     return out
+
+
+def shown(array: Array | None) -> dict[str, Any] | None:
+    """An array for the page, whose numbers are doubles: integers that no double holds are texts."""
+    out = array_as_json(array)
+    if out is not None:
+        out["values"] = [str(v) if isinstance(v, int) and abs(v) > 2**53 else v for v in out["values"]]
+    return out
+
+
+def cotangent_of(request: Request, explanation: Explanation) -> Array | None:
+    """What is pulled back in the gradient view."""
+    if not request.gradient or explanation.y is None or explanation.gradient is None:
+        return None
+    return edited("g", np.ones(explanation.y.shape), request.cotangent)
 
 
 def filter_grid(request: Request) -> Grid:

@@ -5,16 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from ..explanation.limits import DTYPES, REDUCERS
 
-REDUCERS = {
-    "add": np.add,
-    "multiply": np.multiply,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "logaddexp": np.logaddexp,
-}
-DTYPES = ("float64", "float32", "int64", "uint8")
 FILLS = ("example", "count", "ones", "zeros")
 
 

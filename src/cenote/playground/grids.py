@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..explanation.limits import cells_of
 from ..geometry.axes import Axis
-from .state import cells_of
 
 PADDING, OVERHANG = -1, -2
 

@@ -11,10 +11,8 @@ import numpy as np
 from ..arguments.arrays import Array
 from ..arguments.errors import format_value
 from ..dtypes import has_nan
+from ..explanation.limits import LARGEST, LONGEST, MOST_AXES, MOST_EDITS
 
-MOST_AXES = 6
-MOST_EDITS = 4096
-LARGEST = 9999  # as a size, stride, padding or dilation
 INTS = re.compile(r"-?\d{1,9}(\s*,\s*-?\d{1,9})*")
 
 
@@ -72,7 +70,7 @@ def number(name: str, value: str) -> int | float:
     """``3``, ``2.5``, ``nan``, ``-inf``"""
     bare = value.strip().lower().replace("−", "-").replace("∞", "inf")
     try:
-        if len(bare) > 40:
+        if len(bare) > LONGEST:
             raise ValueError
         found = float(bare)
     except ValueError:

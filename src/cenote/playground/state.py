@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,11 @@ from ..arguments.errors import Cause, format_value
 from ..dtypes import has_nan
 from ..explanation.calls import FUNCTIONS, NOT_EXPLAINED, Call, example, geometry_of
 from ..explanation.explanation import Explanation, explain
-from ..geometry.axes import Axis
-from .fields import EDITS, FILLS, OPERATIONS, REDUCERS, Operation
+from ..explanation.limits import MOST_ELEMENTS, REDUCERS, too_large
+from ..geometry.axes import Axis, Geometry
+from .fields import EDITS, FILLS, OPERATIONS, Operation
 from .parsing import edited, flag, int_or_ints, ints, number, padding, refused, sizes_or_none
 
-MOST_ELEMENTS = 1024  # of x, w and the result: all of them are drawn
-MOST_CELLS = 4096  # of x with its padding
-MOST_SEEN = 16384  # elements of all windows together
 OTHER = ("op", "view", *EDITS)
 VIEWS = ("values", "gradient")
 
@@ -58,7 +56,7 @@ def parse_state(state: object) -> Request:
         raise refused("op", op, f"one of {', '.join(OPERATIONS)} is needed")
     known = {field.name for field in operation.all_fields} | set(OTHER)
     for name in state:
-        if name not in known:
+        if name not in known and state[name]:  # the page writes no parameter that is empty
             raise ValueError(f"{format_value(name)}: {op} has no such parameter; it has {', '.join(sorted(known))}")
     texts = {field.name: state.get(field.name, operation.default(field)) for field in operation.all_fields}
     for field in operation.all_fields:
@@ -157,8 +155,8 @@ def arguments(op: str, operation: Operation, texts: Mapping[str, str]) -> dict[s
 # ------------------------------------------------------------------------------------------------------ limits
 
 
-def axes_of(request: Request) -> tuple[tuple[Axis, ...], tuple[int, ...]] | None:
-    """The axes of the windows, and the shape of the result; None where the call is wrong, which it says itself."""
+def axes_of(request: Request) -> tuple[Call, tuple[Axis, ...], tuple[int, ...]] | None:
+    """The call, the axes of its windows, and the shape of its result; None if it is wrong, which it says itself."""
     parameters = list(inspect.signature(FUNCTIONS[request.op]).parameters.items())
     defaults = {name: p.default for name, p in parameters if name not in NOT_EXPLAINED}
     call = Call(request.op, request.x, request.w, {**defaults, **request.given}, {}, (), None, None, None)
@@ -166,55 +164,16 @@ def axes_of(request: Request) -> tuple[tuple[Axis, ...], tuple[int, ...]] | None
         geometry = geometry_of(call)
     except (Cause, ValueError, TypeError):
         return None
-    if request.w is None:
-        return geometry.axes, geometry.out_shape  # type: ignore[union-attr]
-    return geometry.axes, geometry.x if request.op == "conv_transpose" else geometry.y  # type: ignore[union-attr]
+    call = replace(call, axes=geometry.axes)
+    if isinstance(geometry, Geometry):
+        return call, geometry.axes, geometry.out_shape
+    return call, geometry.axes, geometry.x if request.op == "conv_transpose" else geometry.y
 
 
 def check_limits(request: Request) -> None:
     """Refuse what is too large to be drawn, before anything is computed."""
     found = axes_of(request)
-    if found is None:
-        return
-    axes, shape = found
-    outputs = math.prod(shape)
-    if outputs > MOST_ELEMENTS:
-        raise ValueError(
-            f"{request.op}: the result has shape {shape}, {outputs} elements, at most {MOST_ELEMENTS} are drawn: "
-            "make the stride larger, or the shape smaller"
-        )
-    window = math.prod(axis.k for axis in axes)
-    if request.w is not None:
-        window = request.w.size // max(1, shape[geometry_channel(request)])
-    if outputs * window > MOST_SEEN:
-        raise ValueError(
-            f"{request.op}: {outputs} windows of {window} elements are {outputs * window}, at most {MOST_SEEN} are "
-            "drawn: make the window smaller, or the stride larger"
-        )
-    if request.op != "conv_transpose":
-        cells = math.prod(cells_of(request.x.shape, axes))
-        if cells > MOST_CELLS:
-            raise ValueError(
-                f"{request.op}: x has {cells} elements with its padding, at most {MOST_CELLS} are drawn: make the "
-                "padding smaller"
-            )
-
-
-def geometry_channel(request: Request) -> int:
-    rank = request.w.ndim - 2 if request.w is not None else 0
-    return -1 - rank if request.given.get("layout") == "channels_first" else -1
-
-
-def cells_of(shape: tuple[int, ...], axes: tuple[Axis, ...]) -> list[int]:
-    """Sizes of x with its padding and with what windows that hang over the end see."""
-    out = list(shape)
-    for axis in axes:
-        out[axis.position] = axis.low + max(axis.n + axis.high, end_of(axis))
-    return out
-
-
-def end_of(axis: Axis) -> int:
-    """Where the last window ends."""
-    if axis.lengths is not None:
-        return axis.n
-    return (max(axis.o, 1) - 1) * axis.s - axis.low + (axis.k - 1) * axis.d + 1
+    if found is not None:
+        problem = too_large(*found)
+        if problem is not None:
+            raise ValueError(problem)

@@ -25,7 +25,7 @@ export function brief(value) {
   const number = asNumber(value);
   if (Number.isNaN(number)) return "NaN";
   if (!Number.isFinite(number)) return number > 0 ? "inf" : "-inf";
-  if (Number.isInteger(number) && Math.abs(number) < 1e5) return String(number === 0 ? 0 : number);
+  if (Number.isInteger(number) && Math.abs(number) < 1e5) return Object.is(number, -0) ? "-0" : String(number);
   for (const digits of [3, 2, 1]) {
     const text = number.toPrecision(digits).replace("e+", "e").replace(/(\.\d*?)0+($|e)/, "$1$2").replace(/\.($|e)/, "$1");
     if (text.length <= 6) return text;
@@ -33,9 +33,11 @@ export function brief(value) {
   return number.toExponential(0).replace("e+", "e");
 }
 
-/** A value in full, for a label or a field. @param {Value} value */
+/** A value in full, for a label or a field. An integer that no double holds is a text. @param {Value} value */
 export function full(value) {
+  if (typeof value === "string" && /^-?\d+$/.test(value)) return value;
   const number = asNumber(value);
+  if (Object.is(number, -0)) return "-0.0";
   return Number.isNaN(number) ? "nan" : Number.isFinite(number) ? String(number) : number > 0 ? "inf" : "-inf";
 }
 

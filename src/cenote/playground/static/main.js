@@ -159,7 +159,7 @@ function showLegend(entries) {
 /** The pinned cell, if it is there. @returns {Place | null} */
 function pinned() {
   const [array, ...index] = (state.pin ?? "").split(".");
-  const found = answer?.grids[array];
+  const found = answer && Object.hasOwn(answer.grids, array) ? answer.grids[array] : null; // not "constructor"
   if (!found) return null;
   const flat = ravel(index.map(Number), found.shape);
   return flat < 0 ? null : { array, cell: found.elements.indexOf(flat) };

@@ -42,7 +42,7 @@ def pooling(problem: Problem) -> str:
     if not problem.op.startswith("global") and problem.stride != size:
         given["stride"] = one_or_all(problem.stride)
     name = "max_pool2d" if "max" in problem.op else "avg_pool2d"
-    y = problem.explanation.y
+    y = problem.y
     shape = () if y is None else y.shape
     out = tuple(shape[i] for i in (*others, *problem.positions))
     lines = ["import numpy as np", "import nabla as nb", "", array_text("x", x)]
@@ -77,7 +77,7 @@ def convolution(problem: Problem) -> str:
     if problem.bias is not None:
         lines.append(array_text("b", problem.bias))
         given["bias"] = "nb.Tensor.from_dlpack(b)"
-    y = problem.explanation.y
+    y = problem.y
     shape = () if y is None else y.shape
     features = shape[-3 if problem.first else -1]
     out = (*batch, *(shape[i] for i in problem.positions), features)

@@ -69,7 +69,7 @@ def pooling(problem: Problem) -> str:
         if not problem.arguments.get("count_include_pad", True):
             named["count_include_pad"] = "False"
         result = call_text(f"nnx.{name}", *given, str(size), **named)
-    y = problem.explanation.y
+    y = problem.y
     shape = () if y is None else y.shape
     out = tuple(shape[i] for i in (*others, *problem.positions))
     lines.append(f"y = np.asarray({result}).reshape({out})")
@@ -88,7 +88,7 @@ def layer(problem: Problem, name: str, **more: str) -> str:
     if bias is not None:
         lines.append(array_text("b", bias))
         parameters += ", 'bias': b"
-    y = problem.explanation.y
+    y = problem.y
     features = 0 if y is None else y.shape[-1 - rank if problem.first else -1]
     given = {"strides": str(problem.stride), **more, "use_bias": str(bias is not None)}
     if problem.is_dilated:

@@ -12,7 +12,8 @@ import pytest
 
 import cenote as cn
 from cenote.dialects import nabla
-from cenote.playground.equivalents import equivalents
+from cenote.explanation.equivalents import equivalents
+from cenote.playground.answer import answer
 from cenote.playground.state import Request, parse_state
 from flax_programs import run_all
 from playground_states import CHOSEN, State, random_states
@@ -22,8 +23,7 @@ LIBRARIES = ("torch", "flax", "nabla", "mygrad")
 
 def asked(state: State) -> tuple[Request, Any, dict[str, dict[str, Any]]]:
     request = parse_state(state)
-    explanation = request.explain()
-    return request, explanation.y, {p["library"]: p for p in equivalents(request, explanation)}
+    return request, request.explain().y, {p["library"]: p for p in answer(state)["code"]}
 
 
 @functools.cache
@@ -56,6 +56,40 @@ def test_cenote_itself() -> None:
                 run(code)
         else:
             check_same(state, run(code), y)
+
+
+def test_numbers_are_written_to_the_last_digit() -> None:
+    state = {"x": "0.0:0.12345678901234567;1.1:-1e-300;2.2:-inf;3.3:nan", "shape": "5,5"}
+    for dtype in ("float64", "float32"):
+        request = parse_state({**state, "dtype": dtype})
+        names: dict[str, Any] = {}
+        with np.printoptions(precision=2, suppress=True, nanstr="none", formatter={"float": lambda v: "0"}):
+            exec(asked({**state, "dtype": dtype})[2]["cenote"]["code"], names)
+        assert names["x"].dtype == request.x.dtype
+        assert names["x"].tobytes() == request.x.tobytes()
+
+
+def code_of(call: Any, library: str = "cenote") -> Any:
+    return {p["library"]: p for p in equivalents(call._call)}[library]
+
+
+def test_calls_beyond_the_form() -> None:
+    """What the playground cannot ask for, and ``explain`` can."""
+    large = code_of(cn.explain("max_pool", (100, 100), [3, np.int64(3)], stride=np.array([2, 1])))["code"]
+    assert "# x: your array of shape (100, 100), float64\n" in large
+    assert large.endswith("y = cn.max_pool(x, (3, 3), stride=np.array([2, 1]))\n")
+    own = code_of(cn.explain("pool", (4,), (2,), init=0.0, reduce_fn=lambda a, b: a + b))["code"]
+    assert own.endswith("# reduce_fn: your function\ny = cn.pool(x, (2,), 0.0, reduce_fn)\n")
+    narrow = cn.explain("sum_pool", np.arange(4, dtype=np.uint8), (2,), dtype=np.int16)
+    assert narrow.y is not None
+    assert np.array_equal(run(code_of(narrow)["code"]), narrow.y)
+    assert code_of(narrow, "torch")["note"] == "torch has nothing like dtype="
+    complex_call = cn.explain("sum_pool", np.array([1 + 2j, complex(np.inf, np.nan), 3]), (2,), stride=1)
+    np.testing.assert_array_equal(run(code_of(complex_call)["code"]), complex_call.y)
+    assert code_of(complex_call, "flax")["note"] == "flax has other rules for complex128"
+    flags = cn.explain("max_pool", np.array([True, False, False, True]), (2,))
+    assert flags.y is not None
+    assert np.array_equal(run(code_of(flags)["code"]), flags.y)
 
 
 def test_the_gradient_is_part_of_the_program() -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...arguments.arrays import Array
-from ...dtypes import has_nan
-from ...explanation.explanation import Explanation
+from ...dtypes import has_nan, is_complex
 from ...geometry.axes import Axis
-from ..state import Request, end_of
+from ..calls import Call, end_of
+
+MOST_WRITTEN = 4096  # elements of an array: a larger one is left to the reader
 
 
 class Different(Exception):
@@ -22,12 +23,13 @@ class Different(Exception):
 class Problem:
     """A call as other libraries ask for it: windows in numbers, defaults filled in."""
 
-    def __init__(self, request: Request, explanation: Explanation) -> None:
-        self.op, self.x, self.w, self.bias = request.op, request.x, request.w, request.bias
-        self.request, self.explanation = request, explanation
-        self.call = explanation._call
-        self.arguments = self.call.arguments
-        self.axes: tuple[Axis, ...] = self.call.axes
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.op, self.x, self.w, self.y = call.op, call.x, call.w, call.y
+        bias = call.arguments.get("bias")
+        self.bias: Array | None = None if bias is None else np.asarray(bias)
+        self.arguments = call.arguments
+        self.axes: tuple[Axis, ...] = call.axes
 
     @property
     def rank(self) -> int:
@@ -109,20 +111,45 @@ class Problem:
 
 
 def array_text(name: str, array: Array) -> str:
-    """``x = np.array([[1., 2.]])``"""
-    prefix = f"{name} = np.array("
-    with np.printoptions(legacy=False):
-        numbers = np.array2string(array, separator=", ", prefix=prefix, threshold=sys.maxsize, max_line_width=100)
-    numbers = re.sub(r"\b(nan|inf)\b", r"np.\1", re.sub(r"\n\n+", "\n", numbers))
-    kind = "" if str(array.dtype) in ("float64", "int64") else f", dtype=np.{array.dtype}"
+    """``x = np.array([[1., 2.]])``, to the last digit"""
     if array.size == 0:
         return f"{name} = np.zeros({array.shape}, dtype=np.{array.dtype})"
+    if array.size > MOST_WRITTEN:
+        return f"# {name}: your array of shape {array.shape}, {array.dtype}"
+    if is_complex(array.dtype) and not np.isfinite(array).all():  # there is no literal for inf+nanj
+        texts = np.array([str(value) for value in array.ravel().tolist()]).reshape(array.shape).tolist()
+        return f"{name} = np.array({texts}).astype({value_text(array.dtype)})"
+    prefix = f"{name} = np.array("
+    with np.printoptions(legacy=False, nanstr="nan", infstr="inf", sign="-", formatter=None):
+        numbers = np.array2string(
+            array, separator=", ", prefix=prefix, threshold=sys.maxsize, max_line_width=100, floatmode="unique",
+            suppress_small=False,
+        )  # fmt: skip
+    numbers = re.sub(r"\b(nan|inf)\b", r"np.\1", re.sub(r"\n\n+", "\n", numbers))
+    kind = (
+        "" if str(array.dtype) in ("float64", "int64", "bool", "complex128") else f", dtype={value_text(array.dtype)}"
+    )
     return f"{prefix}{numbers}{kind})"
+
+
+def is_function(value: object) -> bool:
+    """One of the user's own, which has no text; NumPy's have their names."""
+    return callable(value) and not isinstance(value, (type, np.ufunc))
 
 
 def value_text(value: Any) -> str:
     if isinstance(value, np.ufunc):
         return f"np.{value.__name__}"
+    if isinstance(value, (type, np.dtype)):
+        name = str(np.dtype(value))
+        return f"np.{name}" if hasattr(np, name) else repr(name)
+    if isinstance(value, np.ndarray):
+        return f"np.array({value.tolist()!r})"
+    if isinstance(value, np.generic):
+        return value_text(value.item())
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(map(value_text, value))
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
     if isinstance(value, float) and not np.isfinite(value):
         return f"np.{value}" if value > 0 or value != value else f"-np.{-value}"
     return repr(value)

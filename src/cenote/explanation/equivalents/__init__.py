@@ -5,5 +5,6 @@ that leaves its result in ``y``, or raises :class:`~.common.Different` with the 
 """
 
 from .listing import equivalents
+from .own import call as own_call
 
-__all__ = ["equivalents"]
+__all__ = ["equivalents", "own_call"]

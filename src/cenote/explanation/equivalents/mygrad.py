@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..state import end_of
+from ..calls import end_of
 from .common import Different, Problem, array_text, call_text, one_or_all, program
 
 IMPORTS = ("import numpy as np", "import mygrad as mg")
@@ -69,7 +69,7 @@ def convolution(problem: Problem) -> str:
     if problem.bias is not None:
         lines.append(array_text("b", problem.bias))
         result = f"({result} + b.reshape({(-1, *(1,) * rank)}))"
-    y = problem.explanation.y
+    y = problem.y
     shape = () if y is None else y.shape
     channels = shape[problem.batch] if problem.first else shape[-1]
     out = (*x.shape[: problem.batch], channels, *(shape[i] for i in problem.positions))
