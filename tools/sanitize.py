@@ -17,8 +17,9 @@ TESTS = """
 kernels/core kernels/unaligned kernels/paths kernels/paths_derivatives kernels/direct kernels/direct_tiles
 kernels/line_buffer_max kernels/line_buffer_argmax kernels/line_buffer_sum kernels/line_buffer_norm
 kernels/column_strips kernels/row_ends kernels/few_lanes kernels/streaming_stores kernels/conv_core
-kernels/conv_paths kernels/conv_winograd kernels/order kernels/order_paths kernels/direct_uint spec/order spec/layouts
-spec/windows_of_nan spec/pool spec/weighted autodiff/derivatives autodiff/conv_derivatives spec/result_dtypes
+kernels/conv_paths kernels/conv_winograd kernels/conv_fft kernels/conv_small_planes kernels/order kernels/order_paths
+kernels/direct_uint kernels/unpool_layouts spec/order spec/layouts spec/windows_of_nan spec/pool spec/weighted
+spec/filtering spec/result_dtypes autodiff/derivatives autodiff/conv_derivatives autodiff/second_order
 """
 
 

@@ -12,7 +12,7 @@ namespace {
 // Rounding errors are smallest if there are about as many chains as products per chain: longer chains for many pixels.
 constexpr int64_t kManyPixels = 8192, kLongChain = 256, kShortChain = 64;
 
-struct Task {
+struct FilterTask {
     const FilterGradient& f;
     const ConvPlan& p;
     const Block& block;
@@ -74,7 +74,7 @@ struct Task {
     void by_planes(char* memory);
 };
 
-std::vector<Task::TapRuns> Task::real_runs() const {
+std::vector<FilterTask::TapRuns> FilterTask::real_runs() const {
     const size_t axes = p.axes.size();
     std::vector<TapRuns> all;
     std::vector<int64_t> at(axes);
@@ -105,7 +105,7 @@ std::vector<Task::TapRuns> Task::real_runs() const {
     }
 }
 
-void Task::by_channels(char* packed) {
+void FilterTask::by_channels(char* packed) {
     const ConvKernels& k = *p.kernels;
     from.clear();
     to.clear();
@@ -168,7 +168,7 @@ void Task::by_channels(char* packed) {
     }
 }
 
-void Task::by_taps(char* packed) {
+void FilterTask::by_taps(char* packed) {
     const ConvKernels& k = *p.kernels;
     from.clear();
     to.clear();
@@ -208,7 +208,7 @@ void Task::by_taps(char* packed) {
     }
 }
 
-void Task::by_groups(char* packed) {
+void FilterTask::by_groups(char* packed) {
     const int64_t all = p.groups * p.out;
     std::vector<Run> taps;
     build_runs(p, block, box, phase, RunShape::lanes, all, taps);
@@ -233,7 +233,7 @@ void Task::by_groups(char* packed) {
 }
 
 // The same without a box: taps on padding are skipped.
-void Task::by_groups_in_place() {
+void FilterTask::by_groups_in_place() {
     const int last = static_cast<int>(p.axes.size()) - 1;
     const ConvPlanAxis& inner = p.axes[last];
     const int64_t all = p.groups * p.out;
@@ -274,7 +274,7 @@ void Task::by_groups_in_place() {
 }
 
 // One channel after the other, whose elements are copied to the L1 cache.
-void Task::by_planes(char* memory) {
+void FilterTask::by_planes(char* memory) {
     const int last = static_cast<int>(p.axes.size()) - 1;
     std::vector<Run> taps;
     build_runs(p, block, box, phase, RunShape::lanes, p.groups, taps);
@@ -321,7 +321,7 @@ void run_filter_task(const void* context, int64_t index, Arena* arena) {
     if (b.steps == 0) return;
     const int64_t lanes = depthwise ? p.groups * p.out : 1;
     const Layout layout = planes ? Layout::planar : depthwise ? Layout::expanded : Layout::pixel_major;
-    Task task{f, p, b, group, range * f.range, min((range + 1) * f.range, p.out)};
+    FilterTask task{f, p, b, group, range * f.range, min((range + 1) * f.range, p.out)};
     task.sums = f.memory.get() + slice * f.sums * p.width;
     task.phase.assign(p.axes.size(), 0);
     char *memory = nullptr, *packed = nullptr;

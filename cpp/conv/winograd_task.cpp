@@ -20,7 +20,7 @@ int64_t point_distance(const ConvPlan& p, int64_t elements) {
     return (ceil_div(elements, line) | 1) * line;
 }
 
-struct Task {
+struct WinogradTask {
     const Winograd& f;
     const ConvPlan& p;
     Arena* arena;
@@ -236,15 +236,15 @@ void run_winograd_task(const void* context, int64_t index, Arena* arena) {
         }
         planes.push_back(tile);
     }
-    Task task{f,
-              p,
-              arena,
-              std::move(planes),
-              {range * f.range, min((range + 1) * f.range, p.out)},
-              f.rows.starts(row),
-              f.columns.starts(column),
-              f.rows.input_starts(row),
-              f.columns.input_starts(column)};
+    WinogradTask task{f,
+                      p,
+                      arena,
+                      std::move(planes),
+                      {range * f.range, min((range + 1) * f.range, p.out)},
+                      f.rows.starts(row),
+                      f.columns.starts(column),
+                      f.rows.input_starts(row),
+                      f.columns.input_starts(column)};
 
     int64_t per_tile = 0, elements = 0;
     for (const PieceBlock& b : f.blocks) {

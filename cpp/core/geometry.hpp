@@ -210,6 +210,21 @@ struct Arena;
 void* arena_take(Arena* arena, int64_t bytes);
 void arena_rewind(Arena* arena);  // releases all blocks early
 
+// For tasks that may take longer than 100 ms or so: throws if the job has failed on another thread, and polls for
+// signals (runtime/parallel.hpp).
+void checkpoint();
+
+// Elements between two checkpoints: more than a tile has, unless a window is larger than a tile.
+constexpr int64_t kCheckpointElements = int64_t{1} << 18;
+
+// Counts n more elements as done, with a checkpoint where it is time for one.
+static inline void count_done(int64_t& done, int64_t n) {
+    done += n;
+    if (done < kCheckpointElements) return;
+    done = 0;
+    checkpoint();
+}
+
 using TaskFn = void (*)(const PoolSchedule&, int64_t task, Arena* arena);
 
 }  // namespace cenote

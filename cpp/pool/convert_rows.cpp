@@ -274,14 +274,19 @@ Wide* take_wide(Arena* arena, int64_t n) {
 Wide* add_up(const Axis& a, const PoolTile& b, int q, const Wide* in, int64_t before, int64_t run, Arena* arena) {
     const int64_t count = b.count[q], elements = b.elements[q];
     Wide *out = take_wide(arena, before * count * run), *to = out;
+    int64_t done = 0;
     for (int64_t i = 0; i < before; ++i) {
         for (int64_t j = 0; j < count; ++j, to += run) {
-            for (int64_t e = 0; e < run; ++e) to[e] = 0;
+            in_parts(run, done, [&](int64_t first, int64_t n) {
+                for (int64_t e = first; e < first + n; ++e) to[e] = 0;
+            });
             const Span taps = real_taps(a, b.j0[q] + j);
             for (int64_t t = taps.begin; t < taps.end; ++t) {
                 const int64_t element = window_start(a, b.j0[q] + j) + t * a.d - b.c0[q];
                 const Wide* from = in + (i * elements + element) * run;
-                for (int64_t e = 0; e < run; ++e) to[e] += from[e];
+                in_parts(run, done, [&](int64_t first, int64_t n) {
+                    for (int64_t e = first; e < first + n; ++e) to[e] += from[e];
+                });
             }
         }
     }
@@ -291,13 +296,14 @@ Wide* add_up(const Axis& a, const PoolTile& b, int q, const Wide* in, int64_t be
 // The totals of integers in 128 bits, and their exact averages.
 void wide_average(const PoolSchedule& job, int64_t task, Arena* arena) {
     const PoolTile b = locate(job, task);
-    int64_t size = b.lanes;
+    int64_t size = b.lanes, done = 0;
     for (int q = 0; q < job.rank; ++q) size *= b.elements[q];
     Wide *elements = take_wide(arena, size), *to = elements;
     for_rows(job.rank, b.elements, [&](const int64_t* at) {
         const char* from = b.x;
         for (int q = 0; q < job.rank; ++q) from += (b.c0[q] + at[q]) * job.x_stride[q];
         for (int64_t e = 0; e < b.lanes; ++e) *to++ = element(job.in, from + e * job.lane_stride, job.swap);
+        count_done(done, b.lanes);
     });
     const Wide* totals = elements;
     int64_t before = 1;

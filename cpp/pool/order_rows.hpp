@@ -24,8 +24,9 @@ struct Network {
     Comparator step[kNetworkSize];
 };
 
-// A block of neighbouring windows of bytes, one for each byte of a vector, which goes down an array whose padding is
-// real: 255. Rows may be read from one byte before, to a vector after the last window's end.
+// A block of neighbouring windows of bytes, one for each byte of a vector, for one row of windows after the
+// other. The padding of the array is real: 255. Rows may be read from one byte before, to a vector after the last
+// window's end.
 struct CountedWindows {
     const uint8_t* keys;       // the first window's first element
     int64_t row;               // from row to row

@@ -9,7 +9,7 @@
 namespace cenote {
 
 // An element of a window, but for its place along the row.
-struct Tap {
+struct OrderTap {
     int64_t at;      // keys from the window's first element
     int64_t offset;  // in the window, in row-major order
 };
@@ -17,7 +17,7 @@ struct Tap {
 // The elements of the windows at position `at` on the axes before `last`, as far as they are in the array; their
 // number. Strides are those of the keys of a tile.
 static inline int64_t taps_before(const PoolSchedule& job, const PoolTile& b, int last, const int64_t* at,
-                                  const int64_t* stride, Tap* taps) {
+                                  const int64_t* stride, OrderTap* taps) {
     int64_t count = 1;
     taps[0] = {0, 0};
     for (int q = 0; q < last; ++q) {

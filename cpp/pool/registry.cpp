@@ -233,7 +233,7 @@ bool accepts_sorting_network(const PoolSchedule& job, const PoolKernels& level) 
 }
 
 // Large windows that share most of their elements with the next one along the row.
-bool slides(const PoolSchedule& job) {
+bool has_sliding_windows(const PoolSchedule& job) {
     const Axis& a = job.axis[job.rank - 1];
     if (job.reduce != Reduce::median || job.argmax || a.d != 1 || 2 * a.s > a.k) return false;
     int64_t elements = job.lanes;  // of a tile, at most
@@ -249,7 +249,8 @@ bool slides(const PoolSchedule& job) {
 bool accepts_threshold_counts(const PoolSchedule& job, const PoolKernels& level) {
     const int last = job.rank - 1;
     const Axis& a = job.axis[last];
-    if (!level.order || size_of(job.in) != 1 || !slides(job) || job.window_elements > INT16_MAX || a.s != 1)
+    if (!level.order || size_of(job.in) != 1 || !has_sliding_windows(job) || job.window_elements > INT16_MAX ||
+        a.s != 1)
         return false;
     for (int q = 0; q < job.rank; ++q) {
         const Axis& axis = job.axis[q];
@@ -260,7 +261,7 @@ bool accepts_threshold_counts(const PoolSchedule& job, const PoolKernels& level)
     return true;
 }
 
-bool accepts_sliding_ranks(const PoolSchedule& job, const PoolKernels&) { return slides(job); }
+bool accepts_sliding_ranks(const PoolSchedule& job, const PoolKernels&) { return has_sliding_windows(job); }
 
 bool accepts_window_sort(const PoolSchedule&, const PoolKernels&) { return true; }
 

@@ -1,6 +1,22 @@
 // Iteration over the rows of a tile. Included into an unnamed namespace, because templates elsewhere have external
 // linkage: see core/geometry.hpp.
 
+// f(from, n) for parts of a row, in order, with checkpoints between those of a long one. `done` counts the elements
+// since the last checkpoint. Parts but the last are whole vectors.
+template <class F>
+inline void in_parts(int64_t all, int64_t& done, F f) {
+    for (int64_t from = 0; from < all; from += kCheckpointElements) {
+        const int64_t n = min(kCheckpointElements, all - from);
+        f(from, n);
+        count_done(done, n);
+    }
+}
+template <class F>
+inline void in_parts(int64_t all, F f) {
+    int64_t done = 0;
+    in_parts(all, done, f);
+}
+
 // f(at) for every position on the axes before `depth`.
 template <class F>
 inline void for_rows(int depth, const int64_t* extent, F f) {

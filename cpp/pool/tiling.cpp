@@ -20,7 +20,7 @@ constexpr int64_t kLarge = 9, kLargePart = 3;
 // two tiles share are read twice. Taller tiles, over 64 lanes of 8×112×112, two threads: avg 3×3 1.9 vs. 1.6 ms in
 // tiles four times as tall, indices of max 4.3 vs. 3.5. Norms may need the whole tile in double precision: smooth
 // max 2.9 vs. 2.4 in tiles twice as tall.
-constexpr int64_t kSlides = 3, kSlidePart = 4, kNormPart = 2;
+constexpr int64_t kBuffered = 3, kBufferedPart = 4, kNormPart = 2;
 // Column strips: the size of their ring of rows; how many times as many elements as a tile they have; the largest
 // pixel, in bytes; strips per thread, for balance; how many times as tall as its windows a strip is.
 constexpr int64_t kStripBytes = 320 * 1024, kStripParts = 16, kStripLanes = 64, kStripTasks = 3, kStripTall = 12;
@@ -35,8 +35,8 @@ Limit<int64_t> grain_elements{32 * 1024};
 constexpr int64_t kStreamingBytes = int64_t{16} << 20;
 Limit<int64_t> streaming_bytes{kStreamingBytes};
 
-// How many elements a run of windows covers.
-int64_t reach(const Axis& a, int64_t windows) {
+// How many elements a run of windows covers, clipped to the axis.
+int64_t elements_under(const Axis& a, int64_t windows) {
     if (a.starts) return min(a.n, a.n * windows / max(a.o, 1) + a.k);
     return min(max(a.n, 1), (windows - 1) * a.s + (a.k - 1) * a.d + 1);
 }
@@ -44,7 +44,7 @@ int64_t reach(const Axis& a, int64_t windows) {
 int64_t tile_size(const PoolSchedule& job) {
     int64_t size = job.lane_tile;
     for (int q = 0; q < job.rank; ++q) {
-        size *= max(reach(job.axis[q], job.tile[q]), job.tile[q]);
+        size *= max(elements_under(job.axis[q], job.tile[q]), job.tile[q]);
         if (size > int64_t{1} << 40) break;
     }
     return size;
@@ -55,8 +55,8 @@ int64_t tile_size(const PoolSchedule& job) {
 double cost_of_halving(const PoolSchedule& job, int q) {
     const Axis& a = job.axis[q];
     const int64_t whole = job.tile[q], half = (whole + 1) / 2;
-    const double before = static_cast<double>(reach(a, whole)) / static_cast<double>(whole);
-    double cost = static_cast<double>(reach(a, half)) / static_cast<double>(half) / before;
+    const double before = static_cast<double>(elements_under(a, whole)) / static_cast<double>(whole);
+    double cost = static_cast<double>(elements_under(a, half)) / static_cast<double>(half) / before;
     // Along the first axis, small windows are combined separately for each result anyway: a sum only reads the shared
     // elements again, and a maximum repeats half of its work.
     if (q == 0 && a.k < kLarge) cost = 1 + (cost - 1) * (job.reduce == Reduce::sum ? 0.4 : 0.7);
@@ -111,7 +111,7 @@ bool suits_line_buffer(const PoolSchedule& job) {
     const Axis &up = job.axis[0], &along = job.axis[job.rank - 1];
     if (job.rank != 2 || up.starts || along.starts || job.x_stride[1] != job.lanes * size_of(job.in)) return false;
     if (job.omit && job.reduce == Reduce::sum) return false;  // these have no line buffer for long rows
-    return up.k > up.s && up.k <= kSlides && along.s == 1 && along.k > 1 && along.k <= kSlides;
+    return up.k > up.s && up.k <= kBuffered && along.s == 1 && along.k > 1 && along.k <= kBuffered;
 }
 
 void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t elements, bool joined) {
@@ -122,7 +122,7 @@ void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t element
     for (int q = 0; q < job.rank; ++q) overlaps |= job.axis[q].k >= kLarge && job.axis[q].k > job.axis[q].s;
     if (overlaps && job.direct && !job.argmax && !joined)
         budget *= kLargePart;  // otherwise the tile also has a copy of its elements
-    if (suits_line_buffer(job) && !joined) budget *= is_norm(job) ? kNormPart : job.direct ? kSlidePart : 1;
+    if (suits_line_buffer(job) && !joined) budget *= is_norm(job) ? kNormPart : job.direct ? kBufferedPart : 1;
     const bool large = elements >= grain_elements;
     for (;;) {
         for (int q = 0; q < job.rank; ++q) job.tile[q] = max(job.axis[q].o, 1);
@@ -195,7 +195,7 @@ bool choose_strips(PoolSchedule& job, int64_t batch, int threads, int64_t elemen
     job.lane_tile = job.lanes;
     job.lane_tiles = 1;
     const int64_t strips = batch * job.tiles[1];
-    const int64_t tallest = max(1, kStripParts * tile_bytes / (reach(along, job.tile[1]) * job.lanes * width));
+    const int64_t tallest = max(1, kStripParts * tile_bytes / (elements_under(along, job.tile[1]) * job.lanes * width));
     job.tiles[0] = ceil_div(down.o, tallest);
     if (elements >= grain_elements && threads > 1) {
         // Vertical neighbours both compute the k - 1 rows they share, so strips stay tall unless threads would be idle

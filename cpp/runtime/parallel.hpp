@@ -22,16 +22,13 @@ int limit_threads(int n);
 using Body = void (*)(const void* context, int64_t task, Arena* arena);
 void parallel_for(int64_t tasks, int threads, Body run, const void* context);
 
-// A hook that a thread calls now and then while it runs tasks or waits for them: between tasks and at checkpoints. An
-// exception it throws stops the job like an exception of a task.
+// A hook that a thread calls now and then while it runs tasks or waits for them: between tasks and at checkpoints
+// (core/geometry.hpp). An exception it throws stops the job like an exception of a task.
 struct Poll {
     void (*hook)(void* with);  // may be null
     void* with;
 };
 // Sets this thread's hook and returns the previous one.
 Poll poll_with(Poll poll);
-
-// For tasks that may take longer than 100 ms or so: throws if the job has failed on another thread, and polls the hook.
-void checkpoint();
 
 }  // namespace cenote

@@ -22,7 +22,7 @@ NAMES = Path(__file__).with_name("kernel_names.txt")
 POOLING = {
     "backward_avg", "backward_gather", "backward_scatter", "column_strips", "direct", "direct_mode", "direct_uint",
     "gather", "line_buffer", "scatter", "separable", "sliding_ranks", "sorting_network", "threshold_counts",
-    "two_steps", "wide", "window_sort",
+    "two_steps", "weighted_spread", "weighted_sum", "wide", "window_sort",
 }  # fmt: skip
 CONVOLUTION = {
     "overlap_save", "winograd", "direct_taps", "direct_depthwise", "direct_pixels", "direct_channels",
@@ -73,7 +73,8 @@ def test_every_row_of_the_benchmarks_has_its_algorithm() -> None:
 
 
 PLANES = (8, 64, 112, 112)
-# (what, the arguments of which_kernel, …) on either side of a threshold of registry.cpp and conv_registry.cpp.
+# (the algorithm, the arguments of which_kernel, …): the last call before a threshold of pool/registry.cpp,
+# pool/tiling.cpp or cpp/conv, and the first one after it.
 SIDES: dict[str, list[tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
     "taps of a line buffer": [
         ("line_buffer", ("max_pool", PLANES, (3, 3)), {"stride": 1}),
@@ -108,8 +109,8 @@ SIDES: dict[str, list[tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
         ("separable", ("max_pool", (512, 512, 15), (2, 2)), {"axes": (0, 1)}),
     ],
     "taps of direct": [
-        ("direct", ("max_pool", (64, 64, 64, 64), (4, 4)), {"axes": (0, 1)}),
-        ("separable", ("max_pool", (85, 64, 64, 64), (17, 1)), {"axes": (0, 1)}),
+        ("direct", ("max_pool", (64, 64, 64), (16, 1)), {"axes": (0, 1)}),
+        ("separable", ("max_pool", (64, 64, 64), (17, 1)), {"axes": (0, 1)}),
     ],
     "dtypes of direct with a dilation": [
         ("direct", ("max_pool", PLANES, (2, 2)), {"dilation": 2}),
@@ -124,24 +125,52 @@ SIDES: dict[str, list[tuple[str, tuple[Any, ...], dict[str, Any]]]] = {
         ("separable", ("sum_pool", (512, 512, 17), (9, 9)), {"stride": 1, "axes": (0, 1)}),
     ],
     "windows as wide as a strip": [
-        ("column_strips", ("max_pool", (4096, 4096), (150, 150)), {"stride": 1}),
-        ("separable", ("max_pool", (4096, 4096), (250, 250)), {"stride": 1}),
+        ("column_strips", ("max_pool", (4096, 4096), (202, 202)), {"stride": 1}),
+        ("separable", ("max_pool", (4096, 4096), (203, 203)), {"stride": 1}),
     ],
     "few large windows": [
-        ("two_steps", ("max_pool", (4096, 4096), (4096, 4096)), {}),
-        ("separable", ("max_pool", (4096, 4096), (512, 512)), {}),
+        ("two_steps", ("max_pool", (4096, 4096), (2049, 2049)), {}),  # one window, two threads
+        ("separable", ("max_pool", (4096, 4096), (2048, 2048)), {}),
+    ],
+    "rows that the buffer of a norm has": [
+        ("line_buffer", ("lp_pool", PLANES, (3, 3)), {"stride": 1, "dilation": (7, 1)}),
+        ("direct", ("lp_pool", PLANES, (3, 3)), {"stride": 1, "dilation": (8, 1)}),
+    ],
+    "elements from a window's first tap to its last, for a norm": [
+        ("line_buffer", ("lp_pool", PLANES, (3, 3)), {"stride": 1, "dilation": (1, 32)}),
+        ("direct", ("lp_pool", PLANES, (3, 3)), {"stride": 1, "dilation": (1, 33)}),
     ],
     "orders of a norm": [
         ("direct", ("lp_pool", PLANES, (2, 2)), {"p": 3.0}),
         ("separable", ("lp_pool", PLANES, (2, 2)), {"p": 2.5}),
     ],
     "taps of an FFT": [
-        ("overlap_save", ("conv", (1, 48000, 1), (257, 1, 1)), {}),
-        ("direct_pixels", ("conv", (1, 48000, 1), (47, 1, 1)), {}),
+        ("overlap_save", ("conv", (1, 48000, 1), (130, 1, 1)), {}),
+        ("direct_pixels", ("conv", (1, 48000, 1), (129, 1, 1)), {}),
     ],
-    "Winograd's filters": [
-        ("winograd", ("conv", (8, 56, 56, 64), (3, 3, 64, 64)), {}),
-        ("direct_channels", ("conv", (8, 56, 56, 64), (3, 3, 64, 64)), {"stride": 2}),
+    "Winograd's channels": [
+        ("winograd", ("conv", (8, 56, 56, 32), (3, 3, 32, 64)), {}),
+        ("direct_channels", ("conv", (8, 56, 56, 31), (3, 3, 31, 64)), {}),
+    ],
+    "Winograd's channels of the result": [
+        ("winograd", ("conv", (8, 56, 56, 64), (3, 3, 64, 32)), {}),
+        ("direct_channels", ("conv", (8, 56, 56, 64), (3, 3, 64, 31)), {}),
+    ],
+    "Winograd's channels, with several parts": [
+        ("winograd", ("conv", (8, 64, 64, 16), (5, 5, 16, 64)), {"padding": 2}),
+        ("direct_channels", ("conv", (8, 64, 64, 15), (5, 5, 15, 64)), {"padding": 2}),
+    ],
+    "Winograd's windows": [
+        ("winograd", ("conv", (1, 12, 8, 64), (3, 3, 64, 64)), {"padding": 1}),  # 96 of them
+        ("direct_channels", ("conv", (1, 19, 5, 64), (3, 3, 64, 64)), {"padding": 1}),  # 95
+    ],
+    "channels times taps of Winograd along a line": [
+        ("winograd", ("conv", (8, 512, 75), (3, 75, 64)), {"padding": 1}),  # 225 of at least 224
+        ("direct_channels", ("conv", (8, 512, 74), (3, 74, 64)), {"padding": 1}),
+    ],
+    "pixels of direct_taps": [
+        ("direct_taps", ("conv", (1, 32, 64, 256), (3, 3, 256, 256)), {"stride": 2, "padding": 1}),  # 512
+        ("direct_channels", ("conv", (1, 38, 54, 256), (3, 3, 256, 256)), {"stride": 2, "padding": 1}),  # 513
     ],
     "groups": [
         ("direct_depthwise", ("conv", (8, 56, 56, 64), (3, 3, 1, 64)), {"groups": 64}),
@@ -159,20 +188,30 @@ def test_both_sides_of_a_threshold(what: str) -> None:
 
 
 def test_backward_passes() -> None:
-    def names(dtype: Any, *window: Any, **options: Any) -> list[str]:
-        x = np.zeros(PLANES, dtype)
+    def name(function: Any, window: tuple[int, int], shape: tuple[int, ...] = PLANES, **options: Any) -> str:
+        x = np.zeros(shape, np.float32)
 
         def run() -> None:
-            y, pull = cn.vjp(lambda x: cn.max_pool(x, *window, **options), x)
+            y, pull = cn.vjp(lambda x: function(x, window, **options), x)
             pull(y)
 
-        return _core.trace(run)
+        return _core.trace(run)[-1]
 
+    last = {"axes": (1, 2)}  # of channels-last arrays
     for level in BEST:
         with with_level(level):
-            assert names(np.float32, (2, 2))[-1] == "backward_gather"
-            assert names(np.float32, (3, 3))[-1] == "backward_scatter"
-            assert names(np.float32, (2, 2), dilation=2)[-1] == "backward_scatter"
+            assert name(cn.max_pool, (2, 2)) == "backward_gather"
+            assert name(cn.max_pool, (3, 3)) == "backward_scatter"
+            assert name(cn.max_pool, (2, 2), dilation=2) == "backward_scatter"
+            # Rows of windows that overlap one row of elements.
+            assert name(cn.max_pool, (8, 2), stride=(1, 2)) == "backward_gather"
+            assert name(cn.max_pool, (9, 2), stride=(1, 2)) == "backward_scatter"
+            # Windows that do not overlap, and bytes of lanes.
+            assert name(cn.avg_pool, (3, 3), (8, 32, 32, 16), **last) == "backward_avg"
+            assert name(cn.avg_pool, (3, 4), (8, 32, 32, 16), **last, stride=3) == "separable"
+            assert name(cn.avg_pool, (3, 3), (8, 32, 32, 15), **last) == "separable"
+            assert name(cn.avg_pool, (2, 2)) == "backward_avg"
+            assert name(cn.avg_pool, (3, 3)) == "separable"
 
 
 def test_every_level_has_a_kernel_for_every_dtype_and_operation() -> None:
@@ -190,10 +229,34 @@ def test_nothing_is_computed_while_names_are_asked_for() -> None:
     assert cn.which_kernel("max_pool", x, (2, 2)) in POOLING
     assert cn.which_kernel("adaptive_max_pool", x, (3, 3)) in POOLING
     assert cn.which_kernel("global_avg_pool", (3, 8, 8), axes=(1, 2)) in POOLING
+    for op in ("correlate", "convolve"):
+        assert cn.which_kernel(op, (8, 9), (3, 3), mode="same", stride=2) in CONVOLUTION
+        assert cn.which_kernel(op, x, np.ones(3), axes=0) in CONVOLUTION  # a filter of one axis, not a shape of three
     assert np.array_equal(cn.max_pool(x, (2, 2)), x[1::2, 1::2])
     with pytest.raises(ValueError, match="too_large"):
         _core.trace(lambda: (_ for _ in ()).throw(ValueError("too_large")))
     assert np.array_equal(cn.max_pool(x, (2, 2)), x[1::2, 1::2])
+
+
+def test_the_dtype_is_that_of_the_result_for_an_array_and_of_the_input_for_a_shape() -> None:
+    x = np.zeros((64, 64), np.uint8)
+    assert cn.which_kernel("avg_pool", x, (2, 2), dtype=np.uint8) == "direct_uint"
+    assert cn.which_kernel("avg_pool", x, (2, 2)) == cn.which_kernel("avg_pool", (64, 64), (2, 2), dtype=np.uint8)
+    assert cn.which_kernel("avg_pool", x, (2, 2)) != "direct_uint"
+    with pytest.raises(TypeError, match="max_pool has no dtype="):
+        cn.which_kernel("max_pool", x, (2, 2), dtype=np.uint8)
+
+
+def test_the_generic_pool_has_the_kernel_of_its_function_or_none() -> None:
+    def never(a: Any, b: Any) -> Any:
+        raise AssertionError("it was computed")
+
+    large = (1 << 16, 1 << 14)
+    for fn, op in ((np.maximum, "max_pool"), (np.minimum, "min_pool"), (np.add, "sum_pool")):
+        expected = cn.which_kernel(op, large, (3, 3), stride=1)
+        assert cn.which_kernel("pool", large, (3, 3), init=0, reduce_fn=fn, stride=1) == expected
+    assert cn.which_kernel("pool", large, (3, 3), init=0, reduce_fn=np.multiply) == "none"
+    assert cn.which_kernel("pool", large, (3, 3), init=0, reduce_fn=never) == "none"
 
 
 def test_wrong_questions() -> None:

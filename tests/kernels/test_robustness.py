@@ -81,6 +81,9 @@ LONG = {
     "by the filter": ("x, w = r(160, 64, 64, 64), r(3, 3, 64, 256)\n" + PULL, "pull(y)"),
     "by a long filter": ("x, w = r(24, 2**20, 4), r(2**14, 4, 4)\n" + PULL, "pull(y)"),
     "infinite elements": ("x, w = r(1, 2048, 2048, 1) * np.inf, r(127, 127, 1, 1)", "cn.conv(x, w)"),
+    # One window, which is one task; elements that a double's exponent has no room for.
+    "smooth maximum": ("x = np.broadcast_to(np.float32(3e4), 2 * 10**8)", "cn.smooth_max_pool(x, x.shape)"),
+    "exact average": ("x = np.broadcast_to(np.int64(1), 2 * 10**8)", "cn.avg_pool(x, x.shape, dtype=np.uint8)"),
     "windows": ("x = np.linspace(0, 1, 4000 * 4000).reshape(4000, 4000)", "cn.lp_pool(x, (900, 900), p=2.5, stride=1)"),
 }
 

@@ -179,6 +179,13 @@ void lanes(const LanesCall& c) {
     if (pixel < c.pixels) lanes_pixels<T, 1>(c, pixel);
 }
 
+// Runs at a time in a filter gradient: many sums hide the latency of an addition. Integers have no derivatives, so
+// theirs is called by other linear maps only, and need not be fast.
+template <class T>
+constexpr int filter_runs(int many) {
+    return Limits<T>::has_nan ? many : 2;
+}
+
 // R runs × N vectors of sums, over some pixels of all rows: a short chain from zero, which is then added to w.
 template <class T, class V, int R, int N>
 CENOTE_ONCE void lanes_filter_block(const LanesFilterCall& c, int64_t run, int64_t lane, int64_t from, int64_t to) {
@@ -283,7 +290,7 @@ inline void sliding_filter_block(const LanesFilterCall& c, int64_t run, int64_t 
 // Some runs of one or a few vectors of lanes.
 template <class T, class V, int N>
 inline void lanes_filter_runs(const LanesFilterCall& c, int64_t lane, int64_t from, int64_t to) {
-    constexpr int most_runs = N == 1 ? 9 : 5;
+    constexpr int most_runs = filter_runs<T>(N == 1 ? 9 : 5);
     const int64_t blocks = (c.run_count + most_runs - 1) / most_runs;
     for (int64_t k = 0, run = 0; k < blocks; ++k) {
         const int64_t end = c.run_count * (k + 1) / blocks;
@@ -298,7 +305,7 @@ template <class T>
 void lanes_filter(const LanesFilterCall& all) {
     if (all.run_count == 0) return;
     LanesFilterCall c = all;
-    const bool three = c.rows == 1 && taps_adjacent<3>(c.runs, c.run_count, c.x_step);
+    const bool three = Limits<T>::has_nan && c.rows == 1 && taps_adjacent<3>(c.runs, c.run_count, c.x_step);
     const int64_t row_blocks = (all.rows + kFilterRows - 1) / kFilterRows;
     for (int64_t block = 0, row = 0; block < row_blocks; ++block) {
         const int64_t row_end = all.rows * (block + 1) / row_blocks;
@@ -327,8 +334,11 @@ void lanes_filter(const LanesFilterCall& all) {
                 using V = typename decltype(l)::V;
                 if (!three || to - from < 2) return lanes_filter_runs<T, V, 1>(c, lane + i, from, to);
                 int64_t run = 0;
-                for (; run + 9 <= c.run_count; run += 9) sliding_filter_block<T, V, 3, 3>(c, run, lane + i, from, to);
-                for (; run < c.run_count; run += 3) sliding_filter_block<T, V, 1, 3>(c, run, lane + i, from, to);
+                if constexpr (Limits<T>::has_nan) {
+                    for (; run + 9 <= c.run_count; run += 9)
+                        sliding_filter_block<T, V, 3, 3>(c, run, lane + i, from, to);
+                    for (; run < c.run_count; run += 3) sliding_filter_block<T, V, 1, 3>(c, run, lane + i, from, to);
+                }
             });
         }
     }
@@ -379,7 +389,7 @@ inline void planes_filter_some(const PlanesFilterCall& c, const Run* runs, int64
 
 template <class T>
 void planes_filter(const PlanesFilterCall& c) {
-    constexpr int most_runs = 9;
+    constexpr int most_runs = filter_runs<T>(9);
     const int64_t blocks = (c.run_count + most_runs - 1) / most_runs;
     for (int64_t k = 0, run = 0; k < blocks; ++k) {
         const int64_t end = c.run_count * (k + 1) / blocks;

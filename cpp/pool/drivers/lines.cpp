@@ -43,6 +43,7 @@ void sum_tall(const Line& p, Planes out, int64_t count) {
     const RowKernels& op = *p.op;
     const int64_t row = kTallRun * op.width;
     auto** rows = static_cast<char**>(p.rows);
+    int64_t done = 0;
     for (int64_t from = 0; from < p.run; from += kTallRun) {
         const int64_t n = min(kTallRun, p.run - from), blocks = count / 8, rest = count % 8, bytes = n * op.width;
         char* pending[kLevels];
@@ -53,6 +54,7 @@ void sum_tall(const Line& p, Planes out, int64_t count) {
         };
         for (int64_t b = 0; b < blocks; ++b) {
             op.reduce({part, nullptr}, rows + 8 * b, 0, 8, 8, n, 0);
+            count_done(done, 8 * n);
             int level = 0;
             for (; b >> level & 1; ++level) add_to(pending[level]);
             if (level == levels) pending[levels++] = p.tall + (level + 1) * row;
@@ -77,6 +79,7 @@ void sum_tall(const Line& p, Planes out, int64_t count) {
 void max_tall(const Line& p, Planes out, int64_t count) {
     const RowKernels& op = *p.op;
     auto* const* rows = static_cast<char* const*>(p.rows);
+    int64_t total = 0;
     for (int64_t from = 0; from < p.run; from += kTallRun) {
         const int64_t n = min(kTallRun, p.run - from), bytes = from * op.width;
         char* some[8];
@@ -85,6 +88,42 @@ void max_tall(const Line& p, Planes out, int64_t count) {
             if (done > 0) some[k++] = out.v + bytes;
             while (k < 8 && done < count) some[k++] = rows[done++] + bytes;
             op.reduce({out.v + bytes, nullptr}, some, 0, k, k, n, 0);
+            count_done(total, k * n);
+        }
+    }
+}
+
+// A window of single elements, `step` apart, from tap `begin` on: block by block, with checkpoints between them. Blocks
+// start at multiples of their size, a power of two, which preserves the tree of a sum.
+void reduce_long(const Line& p, Planes out, Planes first, int64_t step, int64_t begin, int64_t count, int64_t taps) {
+    const RowKernels& op = *p.op;
+    const int64_t blocks_before = begin / kBlock, end = begin + count;
+    int64_t blocks = 0;
+    for (int64_t from = begin, done = 0; from < end; ++blocks) {
+        const int64_t n = min(end, (blocks_before + blocks + 1) * kBlock) - from;
+        set_rows(p, p.ahead(first, (from - begin) * step), n, step);
+        op.reduce_one(p.ahead(p.tops, blocks), p.rows, from % kBlock, n, n, p.weight, 0);
+        count_done(done, n);
+        from += n;
+    }
+    set_rows(p, p.tops, blocks, 1);
+    const int64_t all = blocks + (count < taps);  // whether there is padding
+    op.reduce_one(out, p.rows, blocks_before, blocks, all, p.weight * kBlock, 0);
+}
+
+// RowKernels::reduce of p.rows: part by part if rows are long, with checkpoints between them.
+void reduce_run(const Line& p, Planes out, int64_t begin, int64_t count, int64_t taps, int64_t n) {
+    const RowKernels& op = *p.op;
+    if (count * n <= kCheckpointElements) return op.reduce(out, p.rows, begin, count, taps, n, p.weight);
+    const int64_t most = max(kCheckpointElements / count, kTallRun);
+    for (int64_t from = 0; from < n; from += most) {
+        op.reduce(p.ahead(out, from), p.rows, begin, count, taps, min(most, n - from), p.weight);
+        checkpoint();
+        for (int64_t t = 0; t < count; ++t) {
+            if (op.two_planes)
+                set_row(p, t, p.ahead(static_cast<Planes*>(p.rows)[t], most));
+            else
+                static_cast<char**>(p.rows)[t] += most * op.width;
         }
     }
 }
@@ -94,15 +133,20 @@ void max_tall(const Line& p, Planes out, int64_t count) {
 void windows_one_by_one(const Line& p, Planes in, Planes out, int64_t from, int64_t to) {
     const RowKernels& op = *p.op;
     const Axis& a = *p.axis;
+    int64_t done = 0;
     for (int64_t j = from; j < to; ++j) {
         // Only clipped windows compute their taps: the divisions would cost as much as a small window.
         const bool all_real = j >= p.interior.begin && j < p.interior.end;
         const int64_t taps = taps_of(a, p.j0 + j);
         const Span real = all_real ? Span{0, taps} : real_taps(a, p.j0 + j);
-        const int64_t count = real.end - real.begin;
-        set_rows(p, p.ahead(in, (window_start(a, p.j0 + j) - p.c0 + real.begin * a.d) * p.in_stride), count,
-                 a.d * p.in_stride);
+        const int64_t count = real.end - real.begin, step = a.d * p.in_stride;
+        const Planes first = p.ahead(in, (window_start(a, p.j0 + j) - p.c0 + real.begin * a.d) * p.in_stride);
         const Planes result = p.ahead(out, j * p.out_stride);
+        if (p.tops.v && count > kBlock) {
+            reduce_long(p, result, first, step, real.begin, count, taps);
+            continue;
+        }
+        set_rows(p, first, count, step);
         if (p.run == 1)
             op.reduce_one(result, p.rows, real.begin, count, taps, p.weight, 0);
         else if (op.summed && !op.two_planes && p.tall && count == taps && count > kTall)
@@ -110,7 +154,8 @@ void windows_one_by_one(const Line& p, Planes in, Planes out, int64_t from, int6
         else if (!op.summed && !op.two_planes && count > kTall)
             max_tall(p, result, count);
         else
-            op.reduce(result, p.rows, real.begin, count, taps, p.run, p.weight);
+            reduce_run(p, result, real.begin, count, taps, p.run);
+        count_done(done, count * p.run);
     }
 }
 
@@ -172,139 +217,7 @@ void windows_in_a_row(const Line& p, Planes in, Planes out, int64_t count, Plane
             set_row(p, t, row);
         }
     }
-    op.reduce(out, p.rows, 0, a.k, a.k, count * p.run, p.weight);
-}
-
-// Measured for max of float32 at stride 1: as fast as the direct method at k = 9.
-bool log_step_pays(const Axis& a) {
-    if (a.starts || a.k < 9) return false;
-    const int levels = 63 - __builtin_clzll(static_cast<uint64_t>(a.k));
-    return a.k > a.s * (levels + 3);
-}
-
-// Two steps at once, from Sₘ to S₄ₘ, halve the reads and writes. A sum combines the powers of two that make up k, one
-// base-4 digit at a time; a maximum combines overlapping parts. `sums` has room for the line; so has `spare`, which is
-// given if a stride is to be undone at the end.
-void windows_by_log_step(const Line& p, Planes in, Planes out, int64_t run, Planes sums, Planes spare) {
-    const RowKernels& op = *p.op;
-    const Axis& a = *p.axis;
-    const bool together = spare.v || (a.s == 1 && p.out_stride == run);
-    const Planes results = spare.v ? spare : out;
-    const int64_t positions = spare.v ? (p.count - 1) * a.s + 1 : p.count;
-    const auto each_window = [&](auto reduce_at) {  // calls reduce_at(out, position in the line, elements)
-        if (together) return reduce_at(results, int64_t{0}, positions * run);
-        for (int64_t j = 0; j < p.count; ++j) reduce_at(p.ahead(out, j * p.out_stride), j * a.s * run, run);
-    };
-    const int64_t apart = a.d * run;
-    int64_t taps = 1, length = line_length(a, p.count);
-    Planes part = in;  // Sₘ for m = taps
-    const auto fourfold = [&] {
-        length -= 3 * taps * a.d;
-        op.parts[2](sums, part, {{0, taps, 2 * taps, 3 * taps}, apart, p.weight}, length * run);
-        part = sums;
-        taps *= 4;
-    };
-    if (op.summed) {
-        bool started = false;
-        Planes lone{nullptr, nullptr};  // the last tap, read in place when the next digit is added
-        const auto collect = [&](int64_t digit, int64_t first) {
-            each_window([&](Planes to, int64_t position, int64_t n) {
-                const Planes from = p.ahead(part, position + first * apart);
-                const Planes rest = lone.v ? p.ahead(lone, position) : started ? to : from;
-                op.digit[lone.v || started][digit - 1](to, from, taps * apart, rest, n);
-            });
-            started = true;
-            lone = {nullptr, nullptr};
-        };
-        for (;; fourfold()) {
-            const int64_t rest = a.k / taps;
-            if (taps == 1 && rest % 4 == 1 && rest > 1)
-                lone = p.ahead(in, (a.k - 1) * apart);
-            else if (rest % 4)
-                collect(rest % 4, rest / 4 * 4 * taps);
-            if (rest < 4) break;
-            if (rest < 8) {
-                collect(4, 0);
-                break;
-            }
-        }
-    } else {
-        while (4 * taps < a.k) fourfold();
-        // Overlapping parts do not change a maximum.
-        const int64_t count = ceil_div(a.k, taps), last = a.k - taps;
-        const Parts two{{0, last}, apart, p.weight}, three{{0, taps, last}, apart, p.weight};
-        const Parts four{{0, taps, 2 * taps, last}, apart, p.weight};
-        each_window([&](Planes to, int64_t position, int64_t n) {
-            op.parts[count - 2](to, p.ahead(part, position), count == 2 ? two : count == 3 ? three : four, n);
-        });
-    }
-    if (spare.v) {
-        op.every_nth(out.v, spare.v, p.count, a.s, run);
-        if (op.two_planes) op.every_nth(out.w, spare.w, p.count, a.s, run);
-    }
-}
-
-// ------------------------------------------------------------------------------------------- pairwise reduction
-
-// Reduces k elements to one by combining neighbours repeatedly. a and b are working memory for k/2 + 1 elements.
-static void pairwise(const Line& p, Planes out, Planes elements, int64_t k, int64_t weight, int64_t offset, Planes a,
-                     Planes b) {
-    const RowKernels& op = *p.op;
-    for (; k > 8; weight *= 2) {
-        const int64_t pairs = k / 2;
-        op.stride_2[0](a, elements, pairs, weight);
-        if (k & 1) op.copy(p.ahead(a, pairs), p.ahead(elements, k - 1), 1);
-        elements = a;
-        std::swap(a, b);
-        k = pairs + (k & 1);
-    }
-    Planes rows[8];
-    char* lone[8];
-    for (int64_t t = 0; t < k; ++t) {
-        rows[t] = p.ahead(elements, t);
-        lone[t] = rows[t].v;
-    }
-    op.reduce_one(out, op.two_planes ? static_cast<const void*>(rows) : lone, 0, k, k, weight, offset);
-}
-
-void windows_pairwise(const Line& p, Planes in, Planes out, bool together, Planes a, Planes b, Planes tops) {
-    const RowKernels& op = *p.op;
-    const Axis& axis = *p.axis;
-    if (together) {  // adjacent windows are halved together while k is even
-        Planes elements = p.ahead(in, window_start(axis, p.j0) - p.c0);
-        int64_t k = axis.k, weight = p.weight;
-        for (; k % 2 == 0; k /= 2, weight *= 2) {
-            if (k == 2 && p.out_stride == 1) return op.stride_2[0](out, elements, p.count, weight);
-            op.stride_2[0](a, elements, p.count * (k / 2), weight);
-            elements = a;
-            std::swap(a, b);
-        }
-        for (int64_t j = 0; j < p.count; ++j)
-            pairwise(p, p.ahead(out, j * p.out_stride), p.ahead(elements, j * k), k, weight, 0, a, b);
-        return;
-    }
-    for (int64_t j = 0; j < p.count; ++j) {
-        const Span real = real_taps(axis, p.j0 + j);
-        const int64_t k = real.end - real.begin, offset = real.begin * p.weight;
-        if (k == 0 ||
-            (op.summed && k < taps_of(axis, p.j0 + j))) {  // a clipped window keeps the shape of the full tree
-            windows_one_by_one(p, in, out, j, j + 1);
-            continue;
-        }
-        const Planes elements = p.ahead(in, window_start(axis, p.j0 + j) + real.begin - p.c0);
-        const Planes result = p.ahead(out, j * p.out_stride);
-        if (k <= kBlock) {
-            pairwise(p, result, elements, k, p.weight, offset, a, b);
-            continue;
-        }
-        const int64_t blocks = ceil_div(k, kBlock);
-        for (int64_t i = 0; i < blocks; ++i)
-            pairwise(p, p.ahead(tops, i), p.ahead(elements, i * kBlock), min(kBlock, k - i * kBlock), p.weight, 0, a,
-                     b);
-        // Blocks of blocks: two levels are enough for 2^26 elements, and beyond that the working memory is small
-        // compared to x.
-        pairwise(p, result, tops, blocks, p.weight * kBlock, offset, p.ahead(tops, blocks), p.ahead(tops, 2 * blocks));
-    }
+    reduce_run(p, out, 0, a.k, a.k, count * p.run);
 }
 
 // ------------------------------------------------------------------------------------------------ strided pixels

@@ -8,8 +8,9 @@ namespace cenote {
 // A pass with its row kernels and its working memory.
 struct Line : LinePass {
     const RowKernels* op;
-    void* rows;  // space for one row pointer per tap
-    char* tall;  // partial sums of tall windows; null if there are none
+    void* rows;   // space for one row pointer per tap
+    char* tall;   // partial sums of tall windows; null if there are none
+    Planes tops;  // of the blocks of long windows; null if there are none
 
     Planes ahead(Planes e, int64_t by) const {
         by *= op->width;

@@ -50,7 +50,7 @@ class OrderTile {
         });
         int64_t outer = 1;
         for (int q = 0; q < last; ++q) outer *= job.axis[q].k;
-        taps = take<Tap>(arena, outer);
+        taps = take<OrderTap>(arena, outer);
         window = take<K>(arena, outer * job.axis[last].k);
     }
 
@@ -131,7 +131,7 @@ class OrderTile {
     const K* keys;             // of all elements, contiguous
     int64_t stride[kMaxDims];  // of them
     bool has_nan = false;
-    Tap* taps;  // of the windows of this row
+    OrderTap* taps;  // of the windows of this row
     int64_t count = 0;
     K* window;  // one of them
 };

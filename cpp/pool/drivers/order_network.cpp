@@ -81,7 +81,7 @@ class NetworkTile {
             size *= b.elements[q];
             outer *= job.axis[q].k;
         }
-        taps = take<Tap>(arena, outer);
+        taps = take<OrderTap>(arena, outer);
         window = take<K>(arena, outer * a.k);
         low = take<K>(arena, b.count[last] * b.lanes);
         high = take<K>(arena, b.count[last] * b.lanes);
@@ -283,7 +283,7 @@ class NetworkTile {
     int64_t stride[kMaxDims];
     const K* keys;
     bool has_nan = false;
-    Tap* taps;  // of the windows of this row
+    OrderTap* taps;  // of the windows of this row
     int64_t rows = 0;
     K* window;      // one of them
     K *low, *high;  // a row of middle keys

@@ -113,7 +113,7 @@ class RanksTile {
         rank_elements(keys - elements, arena);
         int64_t outer = 1;
         for (int q = 0; q < last; ++q) outer *= job.axis[q].k;
-        taps = take<Tap>(arena, outer);
+        taps = take<OrderTap>(arena, outer);
         low = take<K>(arena, b.count[last]);
         high = take<K>(arena, b.count[last]);
         number = take<int64_t>(arena, b.count[last]);
@@ -210,7 +210,7 @@ class RanksTile {
     K* value;         // by rank
     int64_t first_nan;
     int64_t nans = 0;  // in the set
-    Tap* taps;
+    OrderTap* taps;
     int64_t count = 0;
     K *low, *high;
     int64_t* number;

@@ -104,7 +104,7 @@ class VoteTile {
     const OrderRows& kernels;
     const KeyFormat format;
     uint64_t flip;
-    Tap taps[kVoteElements];  // of the windows of this row
+    OrderTap taps[kVoteElements];  // of the windows of this row
     int64_t rows = 0;
 };
 

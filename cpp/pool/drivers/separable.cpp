@@ -210,7 +210,7 @@ void run_pass(const RowKernels& op, const Axis& a, int q, int rank, const int64_
     // Inner axes that are contiguous on both sides are merged with the lanes; all others are looped over.
     const LinePass pass{&a,    j0,           count,         c0,    extent[q], interior_windows(a, j0, count),
                         lanes, in.stride[q], out.stride[q], weight};
-    Line p{pass, &op, nullptr, nullptr};
+    Line p{pass, &op, nullptr, nullptr, {nullptr, nullptr}};
     int inner = rank;
     while (inner - 1 > q && in.stride[inner - 1] == p.run && out.stride[inner - 1] == p.run) p.run *= extent[--inner];
     // Lines that are contiguous in memory, whose windows do not extend into the next line, are merged into one.
@@ -247,6 +247,7 @@ void run_pass(const RowKernels& op, const Axis& a, int q, int rank, const int64_
         const int64_t levels = 66 - __builtin_clzll(static_cast<uint64_t>(taps));
         p.tall = static_cast<char*>(take_bytes(arena, levels * kTallRun * op.width));
     }
+    if (p.run == 1 && taps > kBlock) p.tops = take_planes(op, arena, taps / kBlock + 2, true);
 
     int64_t at[kMaxDims];
     for (int r = 0; r < inner; ++r) at[r] = 0;
@@ -263,15 +264,17 @@ void run_pass(const RowKernels& op, const Axis& a, int q, int rank, const int64_
         }
     };
     if (plan.batch.count == 1) {
-        for (int64_t line = 0; line < lines; ++line, next_line())
+        for (int64_t line = 0, done = 0; line < lines; ++line, next_line()) {
             run_line(p, plan, p.ahead(in.base, in_offset), p.ahead(out.base, out_offset));
+            count_done(done, p.elements * p.run);
+        }
         return;
     }
     const int64_t width = op.width, step = plan.batch.apart * p.run * width, windows = p.count;
     const Planes first = p.ahead(plan.line, plan.at.before * p.run), source = p.ahead(in.base, plan.at.from * p.run);
     int64_t from[kBatchLines], to[kBatchLines], position[kBatchLines];
     for (int64_t i = 0; i < plan.batch.count; ++i) position[i] = i * step;
-    for (int64_t line = 0; line < lines;) {
+    for (int64_t line = 0, done = 0; line < lines;) {
         int64_t n = 0;
         for (; n < plan.batch.count && line < lines; ++n, ++line, next_line()) {
             from[n] = in_offset * width;
@@ -287,6 +290,7 @@ void run_pass(const RowKernels& op, const Axis& a, int q, int rank, const int64_
             windows_in_a_row(p, plan.line, plan.batch.results, p.count, nullptr, {});
         op.copy_lines(out.base.v, to, plan.batch.results.v, position, n, results);
         if (op.two_planes) op.copy_lines(out.base.w, to, plan.batch.results.w, position, n, results);
+        count_done(done, n * p.elements * p.run);
     }
 }
 

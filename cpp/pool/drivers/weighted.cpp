@@ -23,9 +23,14 @@ struct TileSource {
 
 double* load_tile(const WeightedJob& job, const PoolTile& b, TileSource source, int64_t size, Arena* arena) {
     double *out = take_row(arena, size), *to = out;
+    const int64_t width = size_of(source.type);
     const InputRows rows = input_rows(job.windows, b);
+    int64_t done = 0;
     for_input_rows(job.windows, b, rows, [&](const char* x) {
-        job.rows->load(source.type, to, source.counterpart(job.windows, x), size_of(source.type), rows.n, false);
+        const char* row = source.counterpart(job.windows, x);
+        in_parts(rows.n, done, [&](int64_t from, int64_t n) {
+            job.rows->load(source.type, to + from, row + from * width, width, n, false);
+        });
         to += rows.n;
     });
     std::fill_n(to, kVectorRoom, 0.0);
@@ -59,18 +64,26 @@ void sum_windows(const WeightedJob& job, int64_t task, bool with_t, WindowTile& 
     double *terms = take_row(arena, tile.size), *sums = with_t ? take_row(arena, tile.size) : nullptr;
     const InputRows rows = input_rows(windows, b);
     tile.some_shifted = false;
+    const int64_t x_width = size_of(windows.in), t_width = size_of(job.t_type);
+    double *to = terms, *sums_to = sums;
     int64_t done = 0;
     for_input_rows(windows, b, rows, [&](const char* x) {
         const char* t = with_t ? tile.t.counterpart(windows, x) : nullptr;
-        tile.some_shifted |= !job.rows->terms(job.factors, windows.in, x, job.t_type, t, terms + done,
-                                              with_t ? sums + done : nullptr, rows.n);
-        done += rows.n;
+        in_parts(rows.n, done, [&](int64_t from, int64_t n) {
+            tile.some_shifted |= !job.rows->terms(job.factors, windows.in, x + from * x_width, job.t_type,
+                                                  with_t ? t + from * t_width : nullptr, to, sums_to, n);
+            to += n;
+            if (with_t) sums_to += n;
+        });
     });
     tile.totals = sum_over(job, tile, terms, arena);
     if (with_t) tile.sums = sum_over(job, tile, sums, arena);
     if (!tile.some_shifted) return;
-    double* marks = load_tile(job, b, tile.x, tile.size, arena);
-    job.rows->mark(job.factors, marks, with_t ? load_tile(job, b, tile.t, tile.size, arena) : nullptr, tile.size);
+    double *marks = load_tile(job, b, tile.x, tile.size, arena), *t = nullptr;
+    if (with_t) t = load_tile(job, b, tile.t, tile.size, arena);
+    in_parts(tile.size, [&](int64_t from, int64_t n) {
+        job.rows->mark(job.factors, marks + from, with_t ? t + from : nullptr, n);
+    });
     tile.shifted = sum_over(job, tile, marks, arena);
 }
 

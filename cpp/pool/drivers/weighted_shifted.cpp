@@ -7,7 +7,6 @@
 #include "runtime/parallel.hpp"
 
 namespace cenote {
-
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
@@ -107,10 +106,10 @@ Shift finish_shift(const WeightedJob& job, double pads, double pivot, double tot
 }
 
 // The weights or terms of the elements that `from` lists.
-struct Part {
+struct WeightedPart {
     double v[kPart + kVectorRoom], pivot[kPart + kVectorRoom];
 
-    Part(const WeightedJob& job, Ratio of, const double* x, const int64_t* from, int64_t n, double at) {
+    WeightedPart(const WeightedJob& job, Ratio of, const double* x, const int64_t* from, int64_t n, double at) {
         std::fill_n(pivot, n + kVectorRoom, at);
         for (int64_t i = 0; i < n; ++i) v[i] = x[from[i]];
         std::fill_n(v + n, kVectorRoom, 0.0);
@@ -142,7 +141,7 @@ Shift shift_of(const WeightedJob& job, const RowOfWindows& r, const WindowAt& w,
     }
     if (!exponential && pivot == 0.0) return {pivot, 1.0};
     for_window(r, w, [&](const int64_t* from, int64_t n) {
-        const Part terms(job, term_ratio(f), x, from, n, pivot);
+        const WeightedPart terms(job, term_ratio(f), x, from, n, pivot);
         double part = 0;
         for (int64_t i = 0; i < n; ++i) part += terms.v[i];
         total += part;
@@ -154,7 +153,7 @@ double sum_of(const WeightedJob& job, const RowOfWindows& r, const WindowAt& w, 
               const double* t) {
     double total = 0;
     for_window(r, w, [&](const int64_t* from, int64_t n) {
-        const Part weights(job, weight_ratio(job.factors), x, from, n, shift.pivot);
+        const WeightedPart weights(job, weight_ratio(job.factors), x, from, n, shift.pivot);
         double part = 0;
         for (int64_t i = 0; i < n; ++i) part += (weights.v[i] * shift.rest) * t[from[i]];
         total += part;
@@ -220,7 +219,7 @@ class RowTaps {
             tap[i] = taps[i].begin;
         }
         const int last = job.rank - 1;
-        for (;;) {
+        for (int64_t done = 0;;) {
             int64_t base = 0, t = 0;
             for (int i = 0; i < job.rank; ++i) {
                 const int q = job.pass[i];
@@ -231,6 +230,7 @@ class RowTaps {
                     t = tap[i];
             }
             f(base, t, ends_part(tap[last], taps[last].end));
+            count_done(done, r_.rows.n);
             int i = last;
             for (; i >= 0; --i) {
                 if (++tap[i] < taps[i].end) break;
@@ -241,7 +241,7 @@ class RowTaps {
     }
 
     // The elements at a tap, one for each window of the row; `absent` where the tap is padding.
-    void gather(const double* from, int64_t base, int64_t tap, double absent, double* to) const {
+    void read_elements(const double* from, int64_t base, int64_t tap, double absent, double* to) const {
         const auto copy = [](double* into, const double* x, int64_t n) {
             std::memcpy(into, x, static_cast<size_t>(n) * sizeof(double));
         };
@@ -297,7 +297,7 @@ void find_pivots(const Factors& f, const RowOfWindows& w, const RowTaps& taps, c
     const double sign = takes_largest(f) ? 1.0 : -1.0, absent = absent_element(f);
     for (int64_t i = 0; i < n; ++i) r.pivot[i] = pads_of(f, w.job, window_at(w, i)) > 0 ? f.of.pad_value : absent;
     taps.for_taps([&](int64_t base, int64_t tap, bool) {
-        taps.gather(x, base, tap, absent, r.x);
+        taps.read_elements(x, base, tap, absent, r.x);
         if (!f.of.exponential)
             for (int64_t i = 0; i < n; ++i) r.x[i] = std::fabs(r.x[i]);
         // A NaN is taken and kept: no comparison with it is true.
@@ -316,7 +316,7 @@ bool shift_marked(const WeightedJob& job, const RowOfWindows& w, const RowTaps& 
     if (by_rows) {
         find_pivots(f, w, taps, x, r);
         sum_taps(taps, r, n, [&](int64_t base, int64_t tap) {
-            taps.gather(x, base, tap, absent_element(f), r.x);
+            taps.read_elements(x, base, tap, absent_element(f), r.x);
             job.rows->shifted(f, term_ratio(f), r.x, r.pivot, r.x, n);
         });
     }
@@ -359,8 +359,8 @@ void sum_shifted(const WeightedJob& job, const RowOfWindows& w, const double* x,
     const bool by_rows = shift_marked(job, w, taps, x, marks, r);
     if (by_rows)
         sum_taps(taps, r, n, [&](int64_t base, int64_t tap) {
-            taps.gather(x, base, tap, absent_element(f), r.x);
-            taps.gather(t, base, tap, 0.0, r.t);
+            taps.read_elements(x, base, tap, absent_element(f), r.x);
+            taps.read_elements(t, base, tap, 0.0, r.t);
             job.rows->shifted(f, weight_ratio(f), r.x, r.pivot, r.x, n);
             for (int64_t i = 0; i < n; ++i) r.x[i] = (r.x[i] * r.rest[i]) * r.t[i];
         });
@@ -384,8 +384,8 @@ void spread_shifted(const WeightedJob& job, const RowOfWindows& w, const double*
     }
     std::fill_n(r.t, n, 0.0);  // whether an element is in a window in shifted form
     sum_taps(taps, r, n, [&](int64_t base, int64_t tap) {
-        taps.gather(pivot, base, tap, kNan, r.pivot);
-        taps.gather(rest, base, tap, 0.0, r.rest);
+        taps.read_elements(pivot, base, tap, kNan, r.pivot);
+        taps.read_elements(rest, base, tap, 0.0, r.rest);
         job.rows->shifted(job.factors, weight_ratio(job.factors), x, r.pivot, r.x, n);
         for (int64_t i = 0; i < n; ++i) {
             const bool is = r.pivot[i] == r.pivot[i];

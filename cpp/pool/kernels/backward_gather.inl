@@ -71,23 +71,23 @@ inline W argmax_at(const uint8_t* p) {
 
 // The values of windows or lanes i … whose argmax offset is `id`, zero elsewhere.
 template <class L>
-CENOTE_INLINE inline typename L::V selected_gradient(const typename L::Element* value, const uint8_t* winner, int64_t i,
+CENOTE_INLINE inline typename L::V selected_gradient(const typename L::Element* value, const uint8_t* argmax, int64_t i,
                                                      int64_t id) {
     using T = typename L::Element;
     using V = typename L::V;
     using U = Unsigned<T>;
     using W = typename Rebind<V, U>::type;
     if constexpr (L::count == 1) {  // a branch on it would be unpredictable
-        const U bits = load<U>(value + i) & (U{0} - static_cast<U>(winner[i] == id));
+        const U bits = load<U>(value + i) & (U{0} - static_cast<U>(argmax[i] == id));
         return load<T>(&bits);
     }
-    return argmax_at<W>(winner + i) == splat<W>(static_cast<U>(id)) ? load<V>(value + i) : splat<V>(T{0});
+    return argmax_at<W>(argmax + i) == splat<W>(static_cast<U>(id)) ? load<V>(value + i) : splat<V>(T{0});
 }
 
 template <class T>
 struct GradientSources {
     const T* value[kGatheredRows];
-    const uint8_t* winner[kGatheredRows];
+    const uint8_t* argmax[kGatheredRows];
     int64_t id[kGatheredRows];
 };
 
@@ -98,7 +98,7 @@ inline void gather_lanes(T* elements, const GradientSources<T>& from, int64_t co
         using L = decltype(lane);
         auto all = splat<typename L::V>(T{0});
         each<Count>(count, [&](int64_t e) CENOTE_INLINE {
-            all = all + selected_gradient<L>(from.value[e], from.winner[e], i, from.id[e]);
+            all = all + selected_gradient<L>(from.value[e], from.argmax[e], i, from.id[e]);
         });
         store_or_stream(elements + i, all, streaming);
     });
@@ -130,9 +130,9 @@ inline void gather_row_gradient_by(T* elements, const Axis& a, int64_t weight, c
         for (int64_t e = 0; e < count; ++e)
             for (int64_t j = containing.last - containing.count + 1; j <= containing.last; ++j) {
                 const int64_t id = from.id[e] + (element + a.low - 2 * j) * weight;
-                all += selected_gradient<Lane<T, 0>>(from.value[e], from.winner[e], j, id);
+                all += selected_gradient<Lane<T, 0>>(from.value[e], from.argmax[e], j, id);
                 if (Pair && e == count - 1)
-                    below += selected_gradient<Lane<T, 0>>(from.value[e], from.winner[e], j, id + next.id);
+                    below += selected_gradient<Lane<T, 0>>(from.value[e], from.argmax[e], j, id + next.id);
             }
         elements[element] = all;
         if (Pair) elements[element + next.elements] = below;
@@ -165,7 +165,7 @@ inline void gather_row_gradient_by(T* elements, const Axis& a, int64_t weight, c
         V even = splat<V>(T{0}), odd = even, even_below = even, odd_below = even;
         each<Count>(count, [&](int64_t e) CENOTE_INLINE {
             const auto at = [&](int64_t j, int64_t id)
-                                CENOTE_INLINE { return selected_gradient<L>(from.value[e], from.winner[e], j, id); };
+                                CENOTE_INLINE { return selected_gradient<L>(from.value[e], from.argmax[e], j, id); };
             const auto add_gradients = [&](V& to_even, V& to_odd, int64_t id) CENOTE_INLINE {
                 if constexpr (K == 3) to_even = to_even + at(Odd ? m : m - 1, id + 2 * weight);
                 if constexpr (Odd) {
@@ -213,7 +213,7 @@ inline void gather_elements(T* elements, const PoolSchedule& job, const Gradient
         for (int64_t e = 0; e < count; ++e) {
             for (int64_t j = containing.last - containing.count + 1; j <= containing.last; ++j) {
                 from.value[all] = rows.value[e] + j * step;
-                from.winner[all] = rows.winner[e] + j * step;
+                from.argmax[all] = rows.argmax[e] + j * step;
                 from.id[all++] = rows.id[e] + (c + a.low - j * a.s) * weight;
             }
         }
@@ -258,7 +258,7 @@ void gather_gradient(const PoolSchedule& job, int64_t task, Arena*) {
         GradientSources<T> from;
         for (int64_t e = 0; e < gradient_rows.count; ++e) {
             from.value[e] = reinterpret_cast<const T*>(job.y) + gradient_rows.y[e];
-            from.winner[e] = static_cast<const uint8_t*>(job.argmax) + gradient_rows.y[e];
+            from.argmax[e] = static_cast<const uint8_t*>(job.argmax) + gradient_rows.y[e];
             from.id[e] = gradient_rows.id[e];
         }
         if (lanes) {

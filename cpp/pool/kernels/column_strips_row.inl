@@ -97,7 +97,7 @@ struct SumAlongRow {
     static constexpr int64_t overread() { return 2 * wide; }
 
     template <class L, int N, class F>
-    CENOTE_INLINE void gather(const Part* parts, int count, T* out, int64_t i, F finish) const {
+    CENOTE_INLINE void sum_parts(const Part* parts, int count, T* out, int64_t i, F finish) const {
         using Reg = RegOf<C, typename L::V>;
         Reg all[N];
         Part part = parts[0];
@@ -161,11 +161,11 @@ struct SumAlongRow {
         for (; i + together * wide <= n; i += together * wide) {
             for (int64_t line = 0; line < together * kVectorBytes; line += 64)
                 __builtin_prefetch(later.results + i * size + line, 1);
-            gather<L, together>(parts, count, out, i, finish);
+            sum_parts<L, together>(parts, count, out, i, finish);
         }
-        for (; i + wide <= n; i += wide) gather<L, 1>(parts, count, out, i, finish);
-        if (n >= wide && i < n) return gather<L, 1>(parts, count, out, n - wide, finish);
-        for (; i < n; ++i) gather<Lane<T, 0>, 1>(parts, count, out, i, finish);
+        for (; i + wide <= n; i += wide) sum_parts<L, 1>(parts, count, out, i, finish);
+        if (n >= wide && i < n) return sum_parts<L, 1>(parts, count, out, n - wide, finish);
+        for (; i < n; ++i) sum_parts<Lane<T, 0>, 1>(parts, count, out, i, finish);
     }
 
     CENOTE_ONCE static void fourfold(T* out, const T* from, int64_t step, int64_t n, const Later& later) {

@@ -8,7 +8,7 @@ inline const double* bounds(bool largest, const PoolSchedule& job, const PoolTil
     if (bound.base.v != in.base.v) return found;
     double* copy =
         take<double>(arena, size);  // without a pass these are the elements themselves, which are about to change
-    copy_row(copy, found, size);
+    in_parts(size, [&](int64_t from, int64_t n) { copy_row(copy + from, found + from, n); });
     return copy;
 }
 
@@ -20,8 +20,12 @@ inline void reduce_fp64(const PoolSchedule& job, const PoolTile& b, Arena* arena
     const bool exponential = job.prologue == Prologue::exponential;
     const bool minimum = exponential && job.beta < 0;
     double* v = reinterpret_cast<double*>(in.base.v);
-    if (!exponential) absolute(v, size);
-    const bool in_range = exponential ? exponents_in_range(v, size, job.beta) : powers_in_range(v, size, job.power);
+    bool in_range = true;
+    in_parts(size, [&](int64_t from, int64_t n) {
+        if (!exponential) absolute(v + from, n);
+        in_range = in_range &&
+                   (exponential ? exponents_in_range(v + from, n, job.beta) : powers_in_range(v + from, n, job.power));
+    });
     // Neither a smooth max nor a norm is below the largest element. For powers 1 and 2 rounding guarantees that.
     const double* bound = nullptr;
     if (exponential || (job.power != 1.0 && job.power != 2.0)) bound = bounds(!minimum, job, b, in, size, arena);
@@ -43,10 +47,12 @@ inline void reduce_fp64(const PoolSchedule& job, const PoolTile& b, Arena* arena
         write(row, offset, y, n);
     };
     if (in_range) {
-        if (exponential)
-            plain_exponentials(v, size, job.beta);
-        else
-            plain_powers(v, size, job.power);
+        in_parts(size, [&](int64_t from, int64_t n) {
+            if (exponential)
+                plain_exponentials(v + from, n, job.beta);
+            else
+                plain_powers(v + from, n, job.power);
+        });
         const View totals = run_passes(*CENOTE_ROWS::sum_rows(DType::f64), job, b, in, nullptr, arena);
         for_result_rows(job, b, totals.stride,
                         [&](const int64_t*, int64_t offset, int64_t y, int64_t n) { finish(totals, offset, y, n); });
@@ -55,7 +61,7 @@ inline void reduce_fp64(const PoolSchedule& job, const PoolTile& b, Arena* arena
     View wide = in;
     double* exponents = take<double>(arena, size);
     wide.base.w = bytes(exponents);
-    wide_terms(job, v, exponents, size);
+    in_parts(size, [&](int64_t from, int64_t n) { wide_terms(job, v + from, exponents + from, n); });
     const View totals = run_passes(row_kernels<WideSum>, job, b, wide, nullptr, arena);
     for_result_rows(job, b, totals.stride,
                     [&](const int64_t*, int64_t offset, int64_t y, int64_t n) { finish(totals, offset, y, n); });

@@ -74,15 +74,19 @@ void max_of_halves(const PoolSchedule& job, int64_t task, Arena* arena) {
     int16_t* keys = take<int16_t>(arena, contiguous_strides(job.rank, b.elements, b.lanes, in.stride));
     in.base = {bytes(keys), nullptr};
     const InputRows rows = input_rows(job, b);
-    int16_t* copy = take<int16_t>(arena, rows.n);
+    int16_t* copy = take<int16_t>(arena, min(rows.n, kCheckpointElements));
     bool ambiguous = false;
-    for_input_rows(job, b, rows, [&](const char* from) {
-        if (rows.stride != 2 || job.swap) {
-            load_row(DType::i16, copy, from, rows.stride, rows.n, job.swap);
-            from = reinterpret_cast<const char*>(copy);
-        }
-        ambiguous |= bits_to_keys(how, keys, from, rows.n);
-        keys += rows.n;
+    int64_t done = 0;
+    for_input_rows(job, b, rows, [&](const char* row) {
+        in_parts(rows.n, done, [&](int64_t first, int64_t n) {
+            const char* from = row + first * rows.stride;
+            if (rows.stride != 2 || job.swap) {
+                load_row(DType::i16, copy, from, rows.stride, n, job.swap);
+                from = reinterpret_cast<const char*>(copy);
+            }
+            ambiguous |= bits_to_keys(how, keys, from, n);
+            keys += n;
+        });
     });
     if (ambiguous)
         return job.reduce == Reduce::max ? max_of_widened_halves<true>(job, task, arena)

@@ -5,10 +5,13 @@
 // Loads the elements of a tile into a dense array of the work dtype.
 template <class T>
 CENOTE_ONCE void load_tile(const PoolSchedule& job, const PoolTile& b, T* out) {
+    int64_t done = 0;
     if (!job.physical_padding) {
         const InputRows rows = input_rows(job, b);
-        return for_input_rows(job, b, rows, [&](const char* from) {
-            load_row(job.in, out, from, rows.stride, rows.n, job.swap);
+        return for_input_rows(job, b, rows, [&](const char* row) {
+            in_parts(rows.n, done, [&](int64_t from, int64_t n) {
+                load_row(job.in, out + from, row + from * rows.stride, rows.stride, n, job.swap);
+            });
             out += rows.n;
         });
     }
@@ -23,6 +26,7 @@ CENOTE_ONCE void load_tile(const PoolSchedule& job, const PoolTile& b, T* out) {
             from += element * job.x_stride[q];
         }
         int64_t n = lanes ? b.lanes : b.elements[last];
+        count_done(done, n);
         const T pad = static_cast<T>(job.pad_value);
         if (lanes || !real) {
             if (real)
@@ -35,8 +39,10 @@ CENOTE_ONCE void load_tile(const PoolSchedule& job, const PoolTile& b, T* out) {
         const int64_t first = b.c0[last] - job.pad_low[last];  // the index of out[0]; negative in the padding
         const int64_t begin = min(n, max(0, -first)), end = max(begin, min(n, job.real_n[last] - first));
         for (int64_t i = 0; i < begin; ++i) out[i] = pad;
-        load_row(job.in, out + begin, from + (first + begin) * job.x_stride[last], job.x_stride[last], end - begin,
-                 job.swap);
+        const int64_t stride = job.x_stride[last];
+        in_parts(end - begin, done, [&](int64_t part, int64_t count) {
+            load_row(job.in, out + begin + part, from + (first + begin + part) * stride, stride, count, job.swap);
+        });
         for (int64_t i = end; i < n; ++i) out[i] = pad;
         out += n;
     });
@@ -79,8 +85,8 @@ CENOTE_ONCE View loaded_tile(const PoolSchedule& job, const PoolTile& b, uint64_
     T* out = take<T>(arena, size);
     view.base = {bytes(out), nullptr};
     load_tile(job, b, out);
-    if (job.prologue == Prologue::absolute) absolute(out, size);
-    if (key) flip_row(out, out, size, key);
+    if (job.prologue == Prologue::absolute) in_parts(size, [&](int64_t from, int64_t n) { absolute(out + from, n); });
+    if (key) in_parts(size, [&](int64_t from, int64_t n) { flip_row(out + from, out + from, n, key); });
     return view;
 }
 

@@ -14,7 +14,7 @@ constexpr int64_t kWords = kBlock / 2;    // counts of a vector
 
 // Counts of a block. Vectors of 16 bytes are widened each by itself, so `low` has lanes 0-7, 16-23 … and `high` the
 // rest.
-struct Counts {
+struct WordCounts {
     Sums low, high;
 };
 
@@ -23,7 +23,7 @@ CENOTE_INLINE inline V half_words(V v, V with, Seq<I...>) {
     return __builtin_shufflevector(v, with, (I / 16 * 16 + I % 16 / 2 + 8 * Which + I % 2 * kVectorBytes)...);
 }
 // Bytes to words, whose upper bytes are `upper`.
-CENOTE_INLINE inline Counts widen_bytes(Bytes v, Bytes upper) {
+CENOTE_INLINE inline WordCounts widen_bytes(Bytes v, Bytes upper) {
     using Each = typename MakeSeq<kVectorBytes>::type;
     return {(Sums)half_words<0>(v, upper, Each{}), (Sums)half_words<1>(v, upper, Each{})};
 }
@@ -57,8 +57,8 @@ CENOTE_INLINE inline Bytes running_sum(Bytes v) {
     if constexpr (kVectorBytes == 32) v += next_part(last_of_part<1>(v, Each{}), Each{});
     return v;
 }
-// The same of words, in the order of Counts.
-CENOTE_INLINE inline Counts running_sum(Counts c) {
+// The same of words, in the order of WordCounts.
+CENOTE_INLINE inline WordCounts running_sum(WordCounts c) {
     using Each = typename MakeSeq<kVectorBytes>::type;
     const auto within = [](Sums v) CENOTE_INLINE {
         v += moved_up<2>(v);
@@ -97,10 +97,10 @@ CENOTE_INLINE inline Bytes narrow_masks(Masks low, Masks high) {
 }
 
 // Which of a are at most, or above, those of b: all are below 2^15.
-CENOTE_INLINE inline Bytes above(Counts a, Counts b) {
+CENOTE_INLINE inline Bytes above(WordCounts a, WordCounts b) {
     return narrow_masks((Masks)a.low > (Masks)b.low, (Masks)a.high > (Masks)b.high);
 }
-CENOTE_INLINE inline Bytes at_most(Counts a, Counts b) { return ~above(a, b); }
+CENOTE_INLINE inline Bytes at_most(WordCounts a, WordCounts b) { return ~above(a, b); }
 
 // All ones where a byte is negative.
 CENOTE_INLINE inline Bytes sign_of(Bytes v) { return (Bytes)((typename VecOf<int8_t, kVectorBytes>::type)v < 0); }
@@ -117,13 +117,13 @@ class ThresholdBlock {
 
     CENOTE_ONCE void run() {
         const Bytes valid = (Bytes)(iota<Bytes>() < static_cast<uint8_t>(w.windows));
-        const Counts columns = widen_bytes(load<Bytes>(w.columns), Bytes{});
+        const WordCounts columns = widen_bytes(load<Bytes>(w.columns), Bytes{});
         int64_t start = 127;
         for (int64_t r = 0; r < w.rows; ++r) {
             const auto real = static_cast<uint16_t>(w.real_rows[r]);
-            const Counts elements{columns.low * real, columns.high * real};
-            const Counts lower{(elements.low - 1) >> 1, (elements.high - 1) >> 1};
-            const Counts upper{elements.low >> 1, elements.high >> 1};
+            const WordCounts elements{columns.low * real, columns.high * real};
+            const WordCounts lower{(elements.low - 1) >> 1, (elements.high - 1) >> 1};
+            const WordCounts upper{elements.low >> 1, elements.high >> 1};
             const bool even = !all_zero(above(upper, lower) & valid);
             const Bytes low =
                 even ? search<true>(r, start, lower, upper, valid) : search<false>(r, start, lower, upper, valid);
@@ -138,11 +138,11 @@ class ThresholdBlock {
 
     // The lower middle elements. With Even the upper ones, which differ, are written too.
     template <bool Even>
-    CENOTE_INLINE Bytes search(int64_t r, int64_t start, Counts lower, Counts upper, Bytes valid) {
+    CENOTE_INLINE Bytes search(int64_t r, int64_t start, WordCounts lower, WordCounts upper, Bytes valid) {
         const int64_t y = r * w.down;
         Bytes first = splat<Bytes>(static_cast<uint8_t>(start)), second = first;
         for (int64_t t = start; t < 255; ++t) {  // no element is above 255
-            const Counts n = counts(t, y);
+            const WordCounts n = counts(t, y);
             const Bytes below = at_most(n, lower);
             first -= below;
             Bytes going = below;
@@ -153,7 +153,7 @@ class ThresholdBlock {
             if (all_zero(going & valid)) break;
         }
         for (int64_t t = start - 1; t >= 0; --t) {
-            const Counts n = counts(t, y);
+            const WordCounts n = counts(t, y);
             const Bytes past = above(n, lower);
             first += past;
             if constexpr (Even) second += above(n, upper);
@@ -164,7 +164,7 @@ class ThresholdBlock {
     }
 
     // How many elements up to t the windows have whose first row is y.
-    CENOTE_INLINE Counts counts(int64_t t, int64_t y) {
+    CENOTE_INLINE WordCounts counts(int64_t t, int64_t y) {
         const int64_t steps = y - counted[t];
         if (steps) {
             counted[t] = y;
@@ -198,7 +198,7 @@ class ThresholdBlock {
         const Bytes leaves = up_to(out - 1, limit) - up_to(in - 1, limit);
         const Bytes enters = up_to(out - 1 + w.k, limit) - up_to(in - 1 + w.k, limit);
         const Bytes sum = running_sum((enters - leaves) & but_first) + static_cast<uint8_t>(first);
-        const Counts more = widen_bytes(sum, sign_of(sum));
+        const WordCounts more = widen_bytes(sum, sign_of(sum));
         store(box[t], load<Sums>(box[t]) + more.low);
         store(box[t] + kWords, load<Sums>(box[t] + kWords) + more.high);
     }
@@ -214,9 +214,9 @@ class ThresholdBlock {
         };
         uint64_t first = 0;
         for (int64_t v = 0; v < vectors; ++v) first += sum_of_bytes(column(v * kBlock) & (Bytes{} - first_window(v)));
-        const Counts leaves = widen_bytes(column(-1) & but_first, Bytes{});
-        const Counts enters = widen_bytes(column(w.k - 1) & but_first, Bytes{});
-        const Counts sum = running_sum(Counts{enters.low - leaves.low, enters.high - leaves.high});
+        const WordCounts leaves = widen_bytes(column(-1) & but_first, Bytes{});
+        const WordCounts enters = widen_bytes(column(w.k - 1) & but_first, Bytes{});
+        const WordCounts sum = running_sum(WordCounts{enters.low - leaves.low, enters.high - leaves.high});
         const auto start = static_cast<uint16_t>(first);
         store(box[t], sum.low + start);
         store(box[t] + kWords, sum.high + start);

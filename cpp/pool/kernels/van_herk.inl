@@ -5,8 +5,8 @@
 // All windows of a line for N vectors of lanes from lane i on. `left` holds the suffixes of a block, `absent` is a row
 // of the identity.
 template <class C, class L, int N>
-CENOTE_ONCE void sweep(const LinePass& p, const typename C::T* in, typename C::T* out, int64_t i, typename C::T* left,
-                       const typename C::T* absent) {
+CENOTE_ONCE void scan_blocks(const LinePass& p, const typename C::T* in, typename C::T* out, int64_t i,
+                             typename C::T* left, const typename C::T* absent) {
     using T = typename C::T;
     using V = typename L::V;
     using Reg = RegOf<C, V>;
@@ -57,8 +57,8 @@ void van_herk(const LinePass& p, const char* from, char* to, char* room, const c
     T *out = reinterpret_cast<T*>(to), *left = reinterpret_cast<T*>(room);
     int64_t i = 0;
     for (; i + wide * together <= p.run; i += wide * together)
-        sweep<C, Lane<T, kVectorBytes>, together>(p, in, out, i, left, absent);
-    for (; i + wide <= p.run; i += wide) sweep<C, Lane<T, kVectorBytes>, 1>(p, in, out, i, left, absent);
+        scan_blocks<C, Lane<T, kVectorBytes>, together>(p, in, out, i, left, absent);
+    for (; i + wide <= p.run; i += wide) scan_blocks<C, Lane<T, kVectorBytes>, 1>(p, in, out, i, left, absent);
     // The last vector overlaps: runs are longer than a vector.
-    if (i < p.run) sweep<C, Lane<T, kVectorBytes>, 1>(p, in, out, p.run - wide, left, absent);
+    if (i < p.run) scan_blocks<C, Lane<T, kVectorBytes>, 1>(p, in, out, p.run - wide, left, absent);
 }

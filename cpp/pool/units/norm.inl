@@ -28,8 +28,8 @@ void separable_norm_tile(const PoolSchedule& job, int64_t task, Arena* arena) { 
 TaskFn separable_norm(const PoolSchedule&) { return &separable_norm_tile; }
 
 const WeightedRows weighted_rows = {
-    &CENOTE_ROWS::sum_rows, &factors_of,    &load_row<double>, &store_rounded,   &row_terms,
-    &mark_shifted,          &normalize_row, &spread_row,       &shifted_weights, &power_once,
+    &CENOTE_ROWS::sum_rows, &factors_of,    &load_row,   &store_rounded,   &row_terms,
+    &mark_shifted,          &normalize_row, &spread_row, &shifted_weights, &power_once,
 };
 
 }  // namespace cenote::CENOTE_LEVEL
