@@ -42,7 +42,7 @@ def test_the_advice_works(call: str) -> None:
     text = advised(TABLE[call])
     assert text is not None
     assert text != call
-    assert eval(text, {**NAMES, **arguments_of(call)}) is not None
+    assert eval(text, {**NAMES, **arguments_of(call), "cn": cn}) is not None
 
 
 @pytest.mark.parametrize(

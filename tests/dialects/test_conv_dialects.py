@@ -156,7 +156,8 @@ MESSAGES = [
     ("conv1d(x, w, groups=2)", "input has 4 channels, axis 1 of shape (2, 4, 9): weight of shape (6, 4, 3) with "
      "groups=2 takes 4*2 = 8"),
     ("conv1d(x, w, dilation=5)", "weight has shape (6, 4, 3), which on input of shape (2, 4, 9) does not fit on axis "
-     "2: it needs (3 - 1)*5 + 1 = 11 elements, there are 9: 2 short"),
+     "2: it needs (3 - 1)*5 + 1 = 11 elements, there are 9: 2 short; to see it, write "
+     'cn.explain("max_pool", (9,), (3,), stride=1, dilation=5)'),
     ("conv1d(x[0, 0], w)", "input has shape (9,), with 1 axis: 2 are needed, (C, L), or 3 with a batch, (N, C, L)"),
     ("conv_transpose1d(x, w)", "input has 4 channels, axis 1 of shape (2, 4, 9): weight of shape (6, 4, 3), which is "
      "(C, O/groups, *k), takes 6"),
@@ -238,7 +239,8 @@ def test_constants_of_conv_nd() -> None:
         ((2, 2, 5), (3, 2, 2), {"stride": 2}, "stride=2 does not bring filter_bank of shape (3, 2, 2) to the end of "
          "x of shape (2, 2, 5): 1 element of axis 2 is left over"),
         ((2, 2, 5), (3, 2, 6), {"stride": 1}, "filter_bank has shape (3, 2, 6), which on x of shape (2, 2, 5) does not "
-         "fit on axis 2: it needs 6 elements, there are 5: 1 short"),
+         "fit on axis 2: it needs 6 elements, there are 5: 1 short; to see it, write "
+         'cn.explain("max_pool", (5,), (6,), stride=1)'),
         ((2, 2, 5), (3, 2, 2), {"stride": 0}, "stride=0 is too small, at least 1 is needed"),
         ((2, 2, 5), (3, 2, 2), {"stride": 1, "padding": -1}, "padding=-1 is too small, at least 0 is needed"),
         ((2, 2, 5), (3, 2, 2), {"stride": 1, "dilation": (1, 1)}, "dilation=(1, 1) has 2 entries, the window has 1 "

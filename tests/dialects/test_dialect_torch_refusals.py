@@ -87,7 +87,7 @@ def test_output_sizes_of_max_unpool_are_those_of_torch() -> None:
 MESSAGES = [
     ("max_pool2d(x, 3, padding=2)", "padding=2 is more than half of kernel_size=3: 2 > 3 // 2 = 1"),
     ("max_pool2d(x, (5, 2))", "kernel_size=(5, 2) on shape (2, 4, 6) does not fit on axis 1: it needs 5 elements, "
-     "there are 4: 1 short"),
+     'there are 4: 1 short; to see it, write cn.explain("max_pool", (4,), (5,))'),
     ("max_pool2d(x * 1j, 2)", "input has dtype complex128: complex numbers have no order, pool input.real, "
      "input.imag or abs(input)"),
     ("max_pool3d(x, 2)", "input has shape (2, 4, 6), with 3 axes: 4 are needed, (C, D, H, W), or 5 with a batch, "

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -14,11 +15,14 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pandas as pd
 import pytest
 
 import cenote as cn
-from cenote import _core, dtypes, runtime
+from cenote import _core, core, dtypes, runtime
 from cenote.arguments import arrays, errors
+from cenote.arguments.errors import BadValue
+from cenote.geometry.window import parse_window
 from messages import check_message, check_names, failure_of, read_table
 
 PACKAGE = Path(cn.__file__).parent
@@ -26,7 +30,6 @@ PACKAGE = Path(cn.__file__).parent
 # what backends get wrong, not callers. Derivatives: test_derivative_errors.py. Convolution: test_conv_errors.py.
 # dask: test_dask.py, test_dask_derivatives.py. xarray: test_xarray_errors.py.
 NOT_SEARCHED = {
-    "fold_derivatives",
     "blocks",
     "dask",
     "xarray",
@@ -64,7 +67,8 @@ def refuse(*_: object) -> None:
 def foreign(module: str, name: str, base: object = None) -> Any:
     """What a library's array looks like from here: its type says where it is from, and NumPy could convert it."""
     bases = () if base is None else (type(base),)
-    return type(name, bases, {"__module__": module, "__array__": refuse, "__repr__": lambda _: f"{name}(...)"})()
+    parts = {"__module__": module, "__array__": refuse, "__repr__": lambda _: f"{name}(...)", "to_numpy": refuse}
+    return type(name, bases, parts)()
 
 
 class Broken:
@@ -74,6 +78,7 @@ class Broken:
 
 NAMES = {name: getattr(cn, name) for name in cn.__all__} | {
     "np": np,
+    "pd": pd,
     "ml_dtypes": ml_dtypes,
     "Fraction": Fraction,
     "Broken": Broken,
@@ -129,8 +134,28 @@ def fail_to_start(monkeypatch: pytest.MonkeyPatch) -> ImportError:
     return caught.value
 
 
+GEOMETRY = parse_window((2,)).on((4,))
+# Offsets are checked in programs that were stored, which no call of a public function is.
+OFFSETS = {
+    "offsets of shape (3,) and dtype uint8: shape (2,) and dtype uint8 are needed, as a maximum gives them": [0, 1, 0],
+    "an offset leads out of its window or to a padded element: a maximum gives none of these": [0, 2],
+}
+
+
+def fail_to_gather(offsets: list[int]) -> BadValue:
+    with core.checked_offsets(), pytest.raises(BadValue) as caught:
+        core.gather(np.arange(4.0), np.array(offsets, np.uint8), GEOMETRY)
+    return caught.value
+
+
+@pytest.mark.parametrize(("message", "offsets"), OFFSETS.items(), ids=OFFSETS)
+def test_offsets_that_no_maximum_gives(message: str, offsets: list[int]) -> None:
+    assert str(fail_to_gather(offsets)) == message
+
+
 def test_every_raise_is_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     reached = {origin(failure_of(call, NAMES)) for call in TABLE} | {origin(fail_to_start(monkeypatch))}
+    reached |= {origin(fail_to_gather(offsets)) for offsets in OFFSETS.values()}
     raises = all_raises()
     assert len(raises) > 30  # the search itself works
     missing = [
@@ -147,6 +172,29 @@ def test_nothing_but_the_internal_kinds_is_raised() -> None:
         source = (PACKAGE / module).read_text(encoding="utf-8").splitlines()[line - 1]
         allowed = "BadValue|BadType|ImportError" if module == "runtime.py" else "BadValue|BadType"
         assert re.match(rf" *raise ({allowed})\(", source), source
+
+
+def test_a_call_that_is_right_formats_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unexpected(value: object, *_: object) -> str:
+        raise AssertionError(f"{value} was formatted")
+
+    real = errors.format_value
+    for name, module in list(sys.modules.items()):
+        if name.startswith("cenote.") and getattr(module, "format_value", None) is real:
+            monkeypatch.setattr(module, "format_value", unexpected)
+    x, w = np.ones((7, 9, 5)), np.ones((2, 2, 5, 5))
+    cn.clear_cache()
+    for call in (
+        lambda: cn.max_pool(x, (2, 3), axes=(0, 1)),
+        lambda: cn.smooth_max_pool(x, (2, 2), padding=1),
+        lambda: cn.adaptive_max_pool(x, (2, 3)),
+        lambda: cn.global_max_pool(x, axes=(1, 2)),
+        lambda: cn.max_unpool(x, np.zeros(x.shape, np.int64), (2, 2)),
+        lambda: cn.conv(x, w),
+        lambda: cn.conv_transpose(x, w),
+        lambda: cn.correlate(x, np.ones((2, 2))),
+    ):
+        assert call().size > 0
 
 
 # ------------------------------------------------------------------------------------------- the environment

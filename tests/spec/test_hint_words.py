@@ -5,10 +5,17 @@ from __future__ import annotations
 import inspect
 import itertools
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
+import scipy.ndimage
+import scipy.signal
+import skimage.measure
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,7 +64,7 @@ def test_no_word_with_any_value_breaks_a_hint(name: str) -> None:
         if word not in parameters:
             message = calls.explain(function, positional, {word: value})
             assert message
-            assert not re.search(r"unexpected keyword|takes \d", message), message
+            assert not re.search(r"unexpected keyword|\(\) takes ", message), message
     for count, value in itertools.product(range(3), VALUES):
         assert calls.explain(function, (*positional[:count], value, value, value, value, value), {})
     for word in WORDS[FUNCTIONS.index(name) % SHARE :: SHARE]:
@@ -122,19 +129,19 @@ def example_of(text: str) -> dict[str, Any]:
         arrays |= {"x": np.ones((8, 8, 2)), "w": np.ones((3, 3, 1 if "groups" in text else 2, 2))}
     if "cn.mode_pool(" in text:
         arrays["x"] = np.ones(shape, int)
-    return {**NAMES, **arrays, "f": lambda x: (x * x).sum()}
+    return {**NAMES, "dx": arrays["x"], **arrays, "f": lambda x: (x * x).sum()}
 
 
 @pytest.mark.parametrize("stem", sorted(names.CALLS))
 @pytest.mark.parametrize("dimensions", ["", "1d", "2d", "_3d"])
 def test_what_to_write_for_a_name_works(stem: str, dimensions: str) -> None:
     missing = names.missing_name(stem + dimensions, cn.__all__)
-    function = names.CALLS[stem].partition("(")[0]
+    function = names.CALLS[stem].partition("(")[0].removeprefix("-")
     if function not in cn.__all__ and function != "__version__":
         assert "write" not in missing
         return
     text = advised(missing) or missing.removeprefix(": write ")
-    assert text.startswith("cn.")
+    assert text.removeprefix("-").startswith("cn.")
     with cn.num_threads(2):
         eval(text, example_of(text))
 
@@ -162,6 +169,10 @@ NAMED = {
     "maximum_filter1d": "cn.max_pool(x, (3,), stride=1, padding='same')",
     "uniform_filter": "cn.avg_pool(np.pad(x, 1, 'symmetric'), (3, 3), stride=1)",
     "reduce_window": "cn.pool(x, (2, 2), 0, np.add)",
+    "conv2": "cn.convolve(x, k)",
+    "medfilt2": "cn.median_pool(np.pad(x, 1), (3, 3), stride=1)",
+    "argmax_pool": "cn.max_pool(x, (2, 2), return_indices=True)",
+    "output_size": "cn.output_shape((8, 8), (2, 2))",
     "MaxUnpool2d": "cn.max_unpool(y, indices, (2, 2))",
 }
 
@@ -209,12 +220,77 @@ def test_functions_of_all_elements(fn: Any, name: str) -> None:
     assert eval(text, {**NAMES, "x": NAMES["n"]}).shape == (3, 3)
 
 
+@pytest.mark.parametrize("name", ["flax", "nabla", "mygrad", "d2l", "torchlean"])
+def test_names_of_dialects(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}': write cn\.dialects\.{name}$") as failure:
+        getattr(cn, name)
+    assert eval(str(failure.value).partition("write ")[2], {"cn": cn}).__name__ == f"cenote.dialects.{name}"
+
+
+def test_nn_is_a_module() -> None:
+    with pytest.raises(AttributeError, match=r"'nn': write import cenote\.torch as nn, or from") as failure:
+        cn.nn  # type: ignore[attr-defined]  # noqa: B018
+    first, second = str(failure.value).partition("write ")[2].split(", or ")
+    exec(f"{first}\nnn.MaxPool2d\n{second}\nnn.max_pool", {})
+
+
 def test_a_misspelt_name() -> None:
     with pytest.raises(AttributeError, match=r"has no attribute 'max_pol': write cn\.max_pool$"):
         cn.max_pol  # type: ignore[attr-defined]  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["relu", "softmax", "nonsense", "__wrapped__", "_x"])
+PEERS: dict[str, Callable[[Any], Any]] = {
+    "median_filter": lambda x: scipy.ndimage.median_filter(x, 3),
+    "medfilt": lambda x: scipy.signal.medfilt(x, 3),
+    "medfilt2d": lambda x: scipy.signal.medfilt2d(x, 3),
+    "medianBlur": lambda x: cv2.medianBlur(x.astype(np.float32), 3),
+    "uniform_filter": lambda x: scipy.ndimage.uniform_filter(x, 3),
+    "blur": lambda x: cv2.blur(x, (3, 3)),
+    "maximum_filter": lambda x: scipy.ndimage.maximum_filter(x, 3),
+    "grey_erosion": lambda x: scipy.ndimage.grey_erosion(x, 3),
+    "dilate": lambda x: cv2.dilate(x, np.ones((3, 3))),
+    "block_reduce": lambda x: skimage.measure.block_reduce(x, 2),  # type: ignore[no-untyped-call]
+}
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_what_to_write_for_a_filter_gives_what_it_gives_at_the_edges_too(name: str) -> None:
+    x = np.random.default_rng(3).standard_normal((6, 8))
+    text = advised(names.missing_name(name, cn.__all__))
+    assert text is not None
+    np.testing.assert_allclose(eval(text, {**NAMES, "x": x}), PEERS[name](x), rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("boundary", ["symm", "wrap"])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4)])
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_boundaries_give_what_scipy_signal_gives(name: str, shape: tuple[int, int], boundary: str, mode: str) -> None:
+    k = np.random.default_rng(4).standard_normal(shape)
+    with pytest.raises(TypeError, match="boundary=") as failure:
+        getattr(cn, name)(m2, k, mode=mode, boundary=boundary)
+    got = eval(advised(str(failure.value)) or "", {**NAMES, "x": m2, "k": k})
+    theirs = getattr(scipy.signal, f"{name}2d")(m2, k, mode=mode, boundary=boundary)
+    np.testing.assert_allclose(got, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_names_of_modules() -> None:
+    code = """
+import cenote as cn
+for name in ('jax', 'xarray', 'torch'):
+    try:
+        getattr(cn, name)
+    except AttributeError as error:
+        print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert re.findall("write (.*)", run.stdout) == ["import cenote.jax", "import cenote.xarray", "import cenote.torch"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["relu", "softmax", "nonsense", "__wrapped__", "_x", "std_pool", "var_pool", "avg_unpool", "min_unpool", "linear"],
+)
 def test_names_of_which_nothing_is_known(name: str) -> None:
     with pytest.raises(AttributeError, match=f"^module 'cenote' has no attribute '{name}'$"):
         getattr(cn, name)
@@ -225,6 +301,9 @@ def test_attributes_of_tensors() -> None:
     for name, ours in words.TENSOR_ATTRIBUTES.items():
         assert hasattr(x, ours.partition(",")[0])
         with pytest.raises(AttributeError, match=f"Tensor has no attribute '{name}': write .{ours}$"):
+            getattr(x, name)
+    for name, call in {"exp": "np.exp(x)", "relu": "np.maximum(x, 0)", "max_pool": "cn.max_pool(x, …)"}.items():
+        with pytest.raises(AttributeError, match=f"^Tensor has no attribute '{name}': write {re.escape(call)}$"):
             getattr(x, name)
     with pytest.raises(AttributeError, match=r"^Tensor has no attribute 'nonsense'$"):
         x.nonsense  # noqa: B018

@@ -12,8 +12,10 @@ from typing import Any
 
 import jax.numpy
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.ndimage
+import scipy.signal
 import torch
 
 import cenote as cn
@@ -23,7 +25,7 @@ from messages import check_message, failure_of, read_table
 
 F = torch.nn.functional
 TABLE = read_table("hints.txt")
-PYTHONS_OWN = re.compile(r"unexpected keyword|takes \d|required positional|multiple values|\(\) missing|<function")
+PYTHONS_OWN = re.compile(r"unexpected keyword|\(\) takes |required positional|multiple values|\(\) missing|<function")
 
 
 # --------------------------------------------------------------------------------------------------- to the letter
@@ -80,6 +82,17 @@ SAME_VALUES: list[tuple[str, dict[str, Any], Any, Callable[[], Any]]] = [
         for mode in ("reflect", "nearest", "mirror", "wrap")
     ),
     *(
+        (name, {"size": size}, m2, partial(f, m2, size=size))  # which extends the array
+        for name, f in {
+            "max_pool": scipy.ndimage.maximum_filter,
+            "min_pool": scipy.ndimage.minimum_filter,
+            "avg_pool": scipy.ndimage.uniform_filter,
+            "median_pool": scipy.ndimage.median_filter,
+        }.items()
+        for size in (3, (3, 5), (4, 2))
+        if name != "median_pool" or size != (4, 2)  # of an even count, scipy takes the upper one
+    ),
+    *(
         ("avg_pool", {"size": k, "mode": "constant"}, m2, partial(scipy.ndimage.uniform_filter, m2, k, mode="constant"))
         for k in (3, (3, 5), 4)
     ),
@@ -97,6 +110,28 @@ def test_the_advice_gives_what_the_other_library_gives(
     np.testing.assert_allclose(eval(text, {**NAMES, "x": x}), np.asarray(theirs()), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+@pytest.mark.parametrize("shape", [(3,), (20,), (6, 7), (2, 3)])
+def test_a_longer_filter_gives_what_numpy_and_scipy_give(name: str, shape: tuple[int, ...]) -> None:
+    x, k = rng.standard_normal((2,) * len(shape)), rng.standard_normal(shape)
+    with pytest.raises(ValueError, match="to exchange the two, write") as failure:
+        getattr(cn, name)(x, k, mode="valid")
+    got = eval(advised(str(failure.value)) or "", {**NAMES, "x": x, "k": k})
+    np.testing.assert_allclose(got, getattr(scipy.signal, name)(x, k, mode="valid"), rtol=1e-9, atol=1e-12)
+    if len(shape) == 1:
+        np.testing.assert_allclose(got, getattr(np, name)(x, k, mode="valid"), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("word", ["where", "mask"])
+@pytest.mark.parametrize("name", ["max_pool", "avg_pool", "median_pool"])
+def test_elements_that_do_not_count(name: str, word: str) -> None:
+    for x in (m2, NAMES["n"], m2.astype(np.float32)):
+        with pytest.raises(TypeError, match=f"{word}: make the elements that do not count NaN") as failure:
+            getattr(cn, name)(x, (2, 2), **{word: m2 > 0})
+        got = eval(advised(str(failure.value)) or "", {**NAMES, "x": x, word: m2 > 0})
+        np.testing.assert_array_equal(got, getattr(cn, name)(np.where(m2 > 0, x, np.nan), (2, 2), nan="omit"))
+
+
 @pytest.mark.parametrize("mode", ["reflect", "nearest", "mirror", "wrap", "constant"])
 @pytest.mark.parametrize("shape", [(3, 3), (1, 5)])
 @pytest.mark.parametrize("name", ["correlate", "convolve"])
@@ -106,6 +141,67 @@ def test_modes_of_filters_give_what_scipy_gives(name: str, shape: tuple[int, int
         getattr(cn, name)(m2, k, mode=mode)
     got = eval(advised(str(failure.value)) or "", {**NAMES, "x": m2, "k": k})
     np.testing.assert_allclose(got, getattr(scipy.ndimage, name)(m2, k, mode=mode), rtol=1e-12, atol=1e-12)
+
+
+# ------------------------------------------------------------------------------------- advice for data of all kinds
+
+# By name: data, of which some is refused whatever the call.
+DATA: dict[str, Any] = {
+    "floats": x4[0, 0],
+    "pandas": pd.DataFrame(m2),
+    "masked": np.ma.masked_less(m2, 0),
+    "complex": m2 + 1j,
+    "objects": np.array([[None] * 4] * 4, object),
+    "bool": m2 > 0,
+    "datetimes": np.arange(36).reshape(6, 6).astype("M8[s]"),
+    "list of torch": [torch.ones(4)] * 4,
+    "list of two libraries": [torch.ones(4), np.ones(4)],
+    "list of two sizes": [torch.ones(4), torch.ones(3)],
+    "empty": m2[:0],
+    "picture": NAMES["img"],
+    "channels first": x4,
+    "channels last": NAMES["b"],
+}
+REFUSED = ("pandas", "objects", "datetimes", "list of torch", "list of two libraries", "list of two sizes")
+free: Any = cn  # of its signatures
+WRONG: list[Callable[[Any], Any]] = [
+    *(
+        partial(lambda name, x: getattr(cn, name)(x, 2), name)
+        for name in ("max_pool", "avg_pool", "lp_pool", "median_pool", "mode_pool", "smooth_max_pool")
+    ),
+    lambda x: free.max_pool(x, (2, 2), nan="ignore"),
+    lambda x: free.max_pool(x, kernel_size=2),
+    lambda x: free.max_pool(x, kernel_size=20),
+    lambda x: free.mode_pool(x, (2, 2), 1),
+    lambda x: free.lp_pool(x, 2, 2),
+    lambda x: free.max_pool(x, size=3),
+    lambda x: free.avg_pool(x, size=3),
+    lambda x: free.adaptive_avg_pool(x, 2),
+    lambda x: free.global_avg_pool(x, dim=-1),
+    lambda x: free.pool(x, (2, 2), 0, np.max),
+    lambda x: free.convolve(x, NAMES["k"], axis=0),
+    lambda x: free.convolve(x, NAMES["k"], -1),
+    lambda x: free.correlate(x, NAMES["k"], mode="constant", cval=0),
+    lambda x: free.correlate(x, NAMES["k"], padding=1),
+    lambda x: free.conv(x, NAMES["k"]),
+    lambda x: free.conv(x, NAMES["k"], stride=2, padding=1),
+    lambda x: free.conv(x, NAMES["o"], None, 1, 1),
+    lambda x: free.conv(x, NAMES["o"], data_format="NCHW"),
+]
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_a_call_is_advised_only_if_it_works(kind: str) -> None:
+    x, told = DATA[kind], 0
+    for call in WRONG:
+        with pytest.raises((TypeError, ValueError)) as failure:
+            call(x)
+        text = advised(str(failure.value))
+        if text is not None:
+            names = {"w": NAMES["o"] if text.startswith("conv(") else NAMES["k"]}
+            assert eval(text, {**NAMES, **names, "x": x}) is not None, failure.value
+            told += 1
+    assert (told > 0) == (kind not in REFUSED)
 
 
 # ---------------------------------------------------------------------------------------------- one int as a window
@@ -159,7 +255,7 @@ def test_one_int_as_a_size_of_the_result(shape: tuple[int, ...], name: str) -> N
     with pytest.raises(ValueError, match=f"{name}: output_size=2 is one int") as failure:
         getattr(cn, name)(np.zeros(shape), 2)
     text = advised(str(failure.value))
-    assert (text is None) == (shape == () or 0 in shape)
+    assert (text is None) == (shape == ())
     if text is not None:
         assert 2 in eval(text, {**NAMES, "x": np.zeros(shape)}).shape
 
@@ -258,8 +354,7 @@ def test_the_advice_for_masked_arrays_keeps_float32() -> None:
         x = np.ma.masked_array(np.array([1, 2, 3, 4], dtype), [False, True, False, False])
         with pytest.raises(TypeError, match="masked array") as failure:
             cn.max_pool(x, (2,))
-        (text,) = re.findall(r"or (x\S+) where nan='omit'", str(failure.value))
-        result = cn.max_pool(eval(text, {"x": x, "np": np}), (2,), nan="omit")
+        result = eval(advised(str(failure.value)) or "", {**NAMES, "x": x})
         assert result.dtype == kept
         assert result.tolist() == [1, 4]
 

@@ -12,7 +12,7 @@ import pytest
 
 import cenote as cn
 from advice import NAMES, advised
-from cenote.arguments.pictures import has_colours
+from cenote.arguments.pictures import has_colours, sides
 from cenote.dialects import flax, torchlean
 from cenote.dialects import torch as F  # noqa: N812
 
@@ -125,6 +125,29 @@ def test_the_message_to_the_letter() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("shape", "colours"), [((8, 48, 64, 3), 3), ((1, 24, 24, 3), 3), ((0, 32, 256, 4), 4)], ids=str
+)
+def test_a_batch_of_pictures(shape: tuple[int, ...], colours: int) -> None:
+    x = np.zeros(shape, np.uint8)
+    for call in (cn.max_pool, cn.avg_pool, cn.median_pool):
+        with pytest.warns(UserWarning, match=f"looks like the {colours} colours of a picture") as caught:
+            call(x, (2, 2))
+        text = f"write {call.__name__}(x, (2, 2), axes=(1, 2)) for height and width, or axes=(2, 3) if these are meant"
+        assert str(caught[0].message).endswith(text)
+        assert eval(advised(str(caught[0].message)) or "", {**NAMES, "x": x}).shape[3] == colours
+
+
+@pytest.mark.parametrize("x", [(48, 64, 3), IMG, (1, 48, 64, 3)], ids=np.shape)
+def test_explain(x: Any) -> None:
+    with pytest.warns(UserWarning, match=WARNS) as caught:
+        assert cn.explain("max_pool", x, (3, 3), stride=2).windows
+    assert {warning.filename for warning in caught} == {__file__}
+    text = advised(str(caught[0].message)) or ""
+    assert text.startswith('explain("max_pool", ')
+    assert eval(text, {**NAMES, "x": x})._call.y.shape[-1] == 3
+
+
 SILENT: dict[str, Callable[[], Any]] = {
     "the axes are named": lambda: cn.max_pool(IMG, (2, 2), axes=(0, 1)),
     "the colours are named": lambda: cn.max_pool(IMG, (2, 2), axes=(1, 2)),
@@ -140,7 +163,11 @@ SILENT: dict[str, Callable[[], Any]] = {
     "five channels": lambda: cn.max_pool(np.zeros((48, 64, 5)), (2, 2)),
     "two channels": lambda: cn.max_pool(np.zeros((48, 64, 2)), (2, 2)),
     "a batch of small planes": lambda: cn.max_pool(np.zeros((8, 64, 16, 4)), (2, 2)),
-    "a batch of pictures": lambda: cn.max_pool(np.zeros((8, 48, 64, 3)), (2, 2)),
+    "a batch, the axes named": lambda: cn.max_pool(np.zeros((8, 48, 64, 3)), (2, 2), axes=(1, 2)),
+    "a batch of one, of planes": lambda: cn.max_pool(np.zeros((1, 3, 48, 64)), (2, 2)),
+    "many channels, low planes": lambda: cn.max_pool(np.zeros((8, 256, 30, 4)), (2, 2)),
+    "many channels, squares": lambda: cn.max_pool(np.zeros((32, 512, 4, 4)), (2, 2)),
+    "videos": lambda: cn.max_pool(np.zeros((1, 2, 48, 64, 3)), (2, 2)),
     "small arrays": lambda: cn.max_pool(np.zeros((4, 5, 3)), (2, 2)),
     "small planes of many channels": lambda: cn.max_pool(np.zeros((512, 8, 4)), (2, 2)),
     "a table of records": lambda: cn.max_pool(np.zeros((10_000, 20, 3)), (2, 2)),
@@ -191,3 +218,22 @@ def test_a_dialect_that_unpools() -> None:
 )
 def test_what_looks_like_a_picture(shape: tuple[int, ...], picture: bool) -> None:
     assert has_colours(shape) == picture
+    assert sides(shape) == ((0, 1) if picture else (1, 2) if shape == (1, 480, 640, 3) else None)
+
+
+@pytest.mark.parametrize(
+    ("shape", "batch"),
+    [
+        ((8, 24, 24, 3), True),
+        ((8, 23, 24, 3), False),
+        ((8, 24, 23, 3), False),
+        ((8, 32, 256, 4), True),
+        ((8, 32, 257, 4), False),
+        ((8, 31, 64, 4), False),
+        ((8, 3, 64, 64), False),
+        ((8, 64, 64, 1), False),
+        ((2, 8, 64, 64, 3), False),
+    ],
+)
+def test_what_looks_like_a_batch_of_pictures(shape: tuple[int, ...], batch: bool) -> None:
+    assert sides(shape) == ((1, 2) if batch else None)

@@ -84,3 +84,13 @@ def test_called_once_per_window_offset() -> None:
 def test_reducer_is_a_function() -> None:
     double = cn.reducer(lambda a, b: a + 2 * b, lambda a, b: (np.ones_like(a), np.full_like(b, 2)))
     assert cn.pool(np.arange(4.0), (2,), 0.0, double).tolist() == [2, 10]
+
+
+@pytest.mark.parametrize("fn", [np.negative, np.sqrt, np.isnan, np.divmod])
+def test_a_ufunc_that_does_not_take_two_arrays_leaves_x_alone(fn: np.ufunc) -> None:
+    """np.sqrt(a, b) writes into b."""
+    x = np.arange(1.0, 17.0).reshape(4, 4)
+    for reduce_fn in (fn, cn.reducer(fn, lambda a, b: (a, b))):
+        with pytest.raises(TypeError, match="a function of two arrays that returns one is needed"):
+            cn.pool(x, (2, 2), 0.0, reduce_fn)
+    assert np.array_equal(x, np.arange(1.0, 17.0).reshape(4, 4))

@@ -31,6 +31,17 @@ class Hint(str):
     __slots__ = ()
 
 
+class Misfit(str):
+    """The part of a cause that says by how much a window does not fit on an axis; ``call`` draws that axis alone."""
+
+    call: str
+
+    def __new__(cls, text: str, call: str = "") -> Self:
+        misfit = super().__new__(cls, text)
+        misfit.call = call
+        return misfit
+
+
 X, W = Argument("x"), Argument("w")
 # One int in the place of a size per axis: what to write depends on the array, see hints.
 WHICH_AXES = Hint(": give one size for each axis, such as (2, 2) for the last two, or name the axes with axes=")
@@ -38,6 +49,8 @@ WHICH_AXES = Hint(": give one size for each axis, such as (2, 2) for the last tw
 # How the part of a cause begins that says by how much a window does not fit: what is drawn by explain.
 MISFIT = " does not fit on axis "
 TO_SEE_IT = "; to see it, write "
+# And the part that says that channels would agree if they stood where the other layout has them.
+OTHER_LAYOUT = "; with layout="
 
 
 class Cause(Exception):

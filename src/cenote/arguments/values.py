@@ -9,7 +9,7 @@ import contextlib
 import math
 import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Protocol, TypeAlias
 
@@ -87,12 +87,12 @@ def per_axis(name: str, value: object, rank: int, least: int) -> tuple[int, ...]
     return tuple(as_int(name, value, entry, least) for entry in entries)
 
 
-def addressable(what: tuple[str, ...], shape: tuple[int, ...]) -> None:
-    """An array of ``shape``, which is ``what`` in a cause, is not too large for NumPy, whatever its dtype."""
+def addressable(what: Callable[[], tuple[str, ...]], shape: tuple[int, ...]) -> None:
+    """An array of ``shape``, which is ``what()`` in a cause, is not too large for NumPy, whatever its dtype."""
     # NumPy multiplies the sizes other than 0, although one that is 0 leaves nothing to store.
     if math.prod(max(size, 1) for size in shape) * 16 > INT64_MAX:
         raise BadValue(
-            *what, f" would have shape {format_value(shape)}, and an array has at most {INT64_MAX // 16} elements"
+            *what(), f" would have shape {format_value(shape)}, and an array has at most {INT64_MAX // 16} elements"
         )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..arguments.errors import BadType, BadValue, Deferred, describe_type, format_value, pluralize
+from ..arguments.errors import Argument, BadType, BadValue, Deferred, describe_type, format_value, pluralize
 from ..arguments.values import as_int, as_sequence
 
 
@@ -28,8 +28,15 @@ def ints(name: str, value: object, least: int, count: int | None = None) -> tupl
 unwrapped = functools.cache(inspect.unwrap)
 
 
-def call(function: Callable[..., Any], names: Mapping[str, str], *args: Any, **options: Any) -> Any:
-    """``function`` of cenote, whose causes speak of arguments by the ``names`` that the dialect has for them.
+def call(
+    function: Callable[..., Any],
+    names: Mapping[str, str],
+    *args: Any,
+    given: Any = None,
+    **options: Any,
+) -> Any:
+    """``function`` of cenote, whose causes speak of arguments by the ``names`` that the dialect has for them, with the
+    values that the user has ``given``.
 
     The dialect's own public function puts its name in front, as the canonical one would have put its own.
     """
@@ -40,4 +47,18 @@ def call(function: Callable[..., Any], names: Mapping[str, str], *args: Any, **o
         except Deferred as deferred:
             return deferred.run(plain, *args, **options)
     except (BadValue, BadType) as cause:
+        if given:
+            read = inspect.signature(plain).bind(*args, **options).arguments
+            cause.args = tuple(as_given(cause.args, read, given))
         raise cause.renamed(names) from None
+
+
+def as_given(parts: Sequence[str], read: Mapping[str, object], given: Mapping[str, object]) -> Iterator[str]:
+    """The parts of a cause with arguments as the user wrote them, not as they were read."""
+    name: str | None = None
+    for part in parts:
+        text = part
+        if name is not None and name in read and part.startswith(shown := f"={format_value(read[name])}"):
+            text = f"={format_value(given[name])}{part.removeprefix(shown)}"
+        name = str(part) if isinstance(part, Argument) and part in given else None
+        yield part if text == part else text

@@ -15,6 +15,7 @@ from ..autodiff.tensor import Tensor
 from ..backends.dispatch import operand
 from ..dtypes import has_nan, is_complex
 from ._common import call
+from ._sections import Texts, with_sections
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,6 +25,32 @@ Function = Callable[..., Any]
 NAMES = {"window": "spec.kernel", "stride": "spec.stride", "padding": "spec.padding"}
 # What TorchLean's own names have in the place of ours.
 ENDINGS = {"": "_spec", "_jvp": "_jvp_spec", "_vjp": "_backward_spec"}
+
+# What help says of each argument, which has the same meaning in every function.
+TEXTS: Texts = {
+    "kernel": ("tuple of int", "Size of the window along each spatial axis."),
+    "stride": ("tuple of int", "Step of the window along each spatial axis."),
+    "padding": ("tuple of int", "Number of elements added at both ends of each spatial axis."),
+    "spec": ("PoolSpec", "Size, stride and padding of the window: MaxPoolSpec and AvgPoolSpec are the same."),
+    "beta": ("float", "Any finite number other than 0: the larger, the closer to the maximum; negative for a minimum."),
+    "output_size": ("int or tuple of int", "Number of bins: one int for all spatial axes, or one per axis."),
+    "x": ("array_like or Tensor", "Input of shape (C, spatial…), without a batch axis."),
+    "dx": ("array_like or Tensor", "Tangent of ``x``, of the same shape."),
+    "g": ("array_like or Tensor", "Cotangent of the result, of the same shape as the result."),
+}
+SPATIAL: Texts = {**TEXTS, "x": ("array_like or Tensor", "Input of shape (spatial…), without batch and channel axes.")}
+
+
+def result_of(name: str) -> Texts:
+    stem = name.removesuffix("_spec")
+    if stem.endswith("jvp"):
+        text = "Tangent of the result."
+    elif stem.endswith(("vjp", "backward")):
+        text = "Cotangent of ``x``, of the same shape as ``x``."
+    else:
+        per = {"adaptive": "bin", "global": "channel"}.get(stem.partition("_")[0], "window")
+        text = f"One value per {per}."
+    return {"result": ("ndarray or Tensor", text)}
 
 
 def forms(
@@ -40,13 +67,15 @@ def forms(
     one = f":func:`{name}` of one channel, without the channel axis."
     return (
         form(template, 1, name),
-        described(form(template, 0, f"{stem}_spatial{mode}"), one),
+        form(template, 0, f"{stem}_spatial{mode}", doc=one),
         form(template, 1, f"{stem}{ENDINGS[mode]}"),
-        described(form(template, 0, f"{stem}_spatial{ENDINGS[mode]}"), one),
+        form(template, 0, f"{stem}_spatial{ENDINGS[mode]}", doc=one),
     )
 
 
-def form(template: Callable[Concatenate[T, P], R], first: T, name: str, *words: str) -> Callable[P, R]:
+def form(
+    template: Callable[Concatenate[T, P], R], first: T, name: str, *words: str, doc: str | None = None
+) -> Callable[P, R]:
     """The template with its first argument given, under a name of its own, and ``words`` put into its docstring."""
 
     def function(*args: P.args, **options: P.kwargs) -> R:
@@ -54,15 +83,18 @@ def form(template: Callable[Concatenate[T, P], R], first: T, name: str, *words: 
 
     functools.update_wrapper(function, template)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = str(template.__doc__).format(*words) if words else template.__doc__
+    text = doc or str(template.__doc__)
+    function.__doc__ = text.format(*words) if words else text
     whole = inspect.signature(template)
     function.__dict__["__signature__"] = whole.replace(parameters=list(whole.parameters.values())[1:])
+    with_sections(function, SPATIAL if "_spatial" in name else TEXTS, result_of(name))
     return public(function)
 
 
-def described(function: Callable[P, R], doc: str) -> Callable[P, R]:
-    function.__doc__ = doc
-    return function
+def camel_case(name: str) -> str:
+    """maxPoolSpec of max_pool_spec."""
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
 
 
 def spatial(x: object) -> Any:

@@ -64,9 +64,25 @@ def max_pool2d(
     >>> nabla.max_pool2d(x, kernel_size=2, dilation=2)[0, :, :, 0]
     array([[-1.]])
 
-    ``kernel_size``, ``stride`` and ``dilation`` are an int or (height, width), ``padding`` an int, (height, width) or
-    (top, bottom, left, right); the stride is the kernel's size by default. Padding is never chosen: a window of
-    nothing else is −inf.
+    Padding is never chosen: a window of nothing else is −inf.
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+        Input of shape (N, H, W, C).
+    kernel_size : int or (int, int)
+        Size of the window: one int for both axes, or (height, width).
+    stride : int or (int, int), optional
+        Step of the window. Defaults to ``kernel_size``.
+    padding : int, (int, int), or (int, int, int, int), optional
+        Number of elements added: an int, (height, width), or (top, bottom, left, right).
+    dilation : int or (int, int), optional
+        Spacing between the elements of a window.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Array of shape (N, H', W', C), in the dtype of ``x``.
     """
     return pooled(pooling.max_pool, x, kernel_size, stride, padding, dilation)
 
@@ -93,8 +109,19 @@ def avg_pool2d(
     array([[0.75],
            [6.  ]])
 
-    The arguments are those of :func:`max_pool2d`. Padded elements are zeros, and count: the divisor is always the
-    number of elements in a window.
+    Padded elements are zeros, and count: the divisor is always the number of elements in a window.
+
+    Parameters
+    ----------
+    x, kernel_size : array_like or Tensor, and int or (int, int)
+        As for :func:`max_pool2d`.
+    stride, padding, dilation : int or tuple of int, optional
+        As for :func:`max_pool2d`.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Array of shape (N, H', W', C).
     """
     return pooled(sums.avg_pool, x, kernel_size, stride, padding, dilation)
 
@@ -125,13 +152,33 @@ def conv2d(
     array([[2100.5,  300.5],
            [8754.5,  906.5]])
 
-    ``stride`` and ``dilation`` are an int or (height, width), ``padding`` an int, (height, width) or (top, bottom,
-    left, right). ``bias`` has one number per output channel. ``input_layout`` is "NHWC", which None stands for, or
-    "NCHW", which the result has then too; ``filter_layout`` is "HWIO", which None stands for, or "OIHW".
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+        Input of shape (N, H, W, C).
+    filter : array_like or Tensor
+        Filters of shape (K_h, K_w, C/groups, O).
+    stride, dilation : int or (int, int), optional
+        Step of the filter, and spacing between its elements: one int for both axes, or (height, width).
+    padding : int, (int, int), or (int, int, int, int), optional
+        Number of zeros added: an int, (height, width), or (top, bottom, left, right).
+    groups : int, optional
+        Number of groups that the channels are divided into.
+    bias : array_like or Tensor, optional
+        Added to the result: one number per output channel.
+    input_layout, filter_layout : str, optional
+        "NHWC" or "NCHW", for ``x`` and the result; "HWIO" or "OIHW". The first of each is the default.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Array of shape (N, H', W', O), in the layout of ``x``.
     """
     first, names, data, filters = laid_out(x, filter, input_layout, filter_layout, ("HWIO", "OIHW"))
     options = convolved(stride, dilation, padding, first)
-    return call(convolution.conv, names, data, filters, bias=bias, groups=groups, **options)
+    given = {"stride": stride, "dilation": dilation, "padding": padding}
+    return call(convolution.conv, names, data, filters, bias=bias, groups=groups, given=given, **options)
 
 
 @public
@@ -158,14 +205,36 @@ def conv2d_transpose(
     >>> nabla.conv2d_transpose(x, filter, stride=2, padding=(0, 0, 1, 1), output_paddings=(0, 1)).ravel()
     array([ 10., 102.,  20., 200.])
 
-    The arguments are those of :func:`conv2d`: ``padding`` is taken away from the result, and ``output_paddings``, an
-    int or (height, width), adds rows and columns at the end. ``filter_layout`` is "HWOI", which None stands for, or
-    "IOHW".
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+        Input of shape (N, H, W, C).
+    filter : array_like or Tensor
+        Filters of shape (K_h, K_w, O, C).
+    stride, dilation : int or (int, int), optional
+        Those of the :func:`conv2d` that it transposes.
+    padding : int, (int, int), or (int, int, int, int), optional
+        Number of elements removed from the result: an int, (height, width), or (top, bottom, left, right).
+    output_paddings : int or (int, int), optional
+        Number of rows and columns added at the end of the result.
+    bias : array_like or Tensor, optional
+        Added to the result: one number per output channel.
+    input_layout, filter_layout : str, optional
+        "NHWC" or "NCHW", for ``x`` and the result; "HWOI" or "IOHW". The first of each is the default.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Array of shape (N, H', W', O), in the layout of ``x``.
     """
     first, names, data, filters = laid_out(x, filter, input_layout, filter_layout, ("HWOI", "IOHW"))
     options = convolved(stride, dilation, padding, first)
     more = per_axis("output_paddings", output_paddings, 2, 0)
-    return call(convolution.conv_transpose, names, data, filters, bias=bias, output_padding=more, **options)
+    given = {"stride": stride, "dilation": dilation, "padding": padding, "output_padding": output_paddings}
+    return call(
+        convolution.conv_transpose, names, data, filters, bias=bias, output_padding=more, given=given, **options
+    )
 
 
 # ------------------------------------------------------------------------------------------------- derivatives
@@ -180,6 +249,18 @@ def vjp(fn: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tup
     >>> y, pull = nb.vjp(np.multiply, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     >>> y, pull(np.array([1.0, 10.0]))
     (array([3., 8.]), (array([ 3., 40.]), array([ 1., 20.])))
+
+    Parameters
+    ----------
+    fn : callable
+        Function of arrays that returns an array or a tuple of arrays.
+    *primals : array_like or Tensor
+        Arguments of ``fn``.
+
+    Returns
+    -------
+    value, pull : array or tuple of arrays, and callable
+        ``fn(*primals)``, and the function.
     """
     value, pull = call(autodiff.vjp, NAMES, fn, *primals)
     return value, renamed(pull)
@@ -193,6 +274,18 @@ def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any])
     >>> import cenote.dialects.nabla as nb
     >>> nb.jvp(np.square, (np.array([1.0, 2.0]),), (np.array([1.0, 10.0]),))
     (array([1., 4.]), array([ 2., 40.]))
+
+    Parameters
+    ----------
+    fn : callable
+        Function of arrays that returns an array or a tuple of arrays.
+    primals, tangents : sequence of array_like or Tensor
+        Arguments of ``fn``, and one tangent for each.
+
+    Returns
+    -------
+    value, tangent : array or tuple of arrays
+        ``fn(*primals)``, and its tangent.
     """
     return call(autodiff.jvp, NAMES, fn, primals, tangents)  # type: ignore[no-any-return]
 
@@ -205,6 +298,18 @@ def grad(fn: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[.
     >>> import cenote.dialects.nabla as nb
     >>> nb.grad(lambda x: (x**3).sum())(np.array([1.0, 2.0]))
     array([ 3., 12.])
+
+    Parameters
+    ----------
+    fn : callable
+        Function of arrays that returns a scalar.
+    argnums : int or sequence of int, optional
+        Position of the argument to differentiate by, or several.
+
+    Returns
+    -------
+    callable
+        Function of the same arguments. It returns an array, or a tuple of them for several ``argnums``.
     """
     return renamed(call(autodiff.grad, NAMES, fn, argnums))
 
@@ -272,7 +377,8 @@ def pooled(function: Any, x: object, kernel_size: object, stride: object, paddin
         "padding": read_padding(padding),
         "dilation": per_axis("dilation", dilation, 2, 1),
     }
-    return call(function, NAMES, data, size, axes=(1, 2), **options)
+    given = {"window": kernel_size, "stride": stride, "padding": padding, "dilation": dilation}
+    return call(function, NAMES, data, size, axes=(1, 2), given=given, **options)
 
 
 def read_padding(value: object) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -53,6 +53,7 @@ from ._torch import (
     transposed,
     unpooled,
 )
+from ._torch_words import document
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -352,3 +353,6 @@ def _conv_transpose(
 
 
 conv_transpose1d, conv_transpose2d, conv_transpose3d = by_rank(_conv_transpose)
+
+for _name in __all__:
+    document(_name, globals()[_name])

@@ -19,7 +19,8 @@ Each of ``max_pool``, ``avg_pool`` and ``smooth_max_pool`` has a form on the spa
 ``_spatial``, and each of the six has its derivatives, named with ``_jvp`` (x and its tangent dx to the result's
 tangent) and ``_vjp`` (x and the result's cotangent g to that of x). TorchLean's own names are there as well:
 ``max_pool_spec``, ``max_pool_jvp_spec``, ``max_pool_backward_spec``, ``max_pool_spatial_spec`` and so on, and the
-adaptive and global poolings, which have no others. Derivatives at integers are those at the same numbers in float64.
+adaptive and global poolings, which have no others. Each of TorchLean's names is also there in camel case,
+``maxPoolSpatialSpec``. Derivatives at integers are those at the same numbers in float64.
 
 As there, padding is symmetric and of any size, the window of a maximum that has nothing but padding is 0, an average
 counts padding, and a smooth maximum adds it up as zeros. Unlike there, a window that does not fit is an error,
@@ -41,62 +42,26 @@ from ..api import adaptive, norms, pooling, sums
 from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize, public
 from ..arguments.values import Ints, per_axis, real_number
 from ..backends.dispatch import operand
+from ._classes import answered
 from ._common import call, ints
-from ._torchlean import NAMES, Function, form, forms, pulled, pushed, spatial
+from ._sections import with_sections
+from ._torchlean import NAMES, TEXTS, Function, camel_case, form, forms, pulled, pushed, spatial
 
 __all__ = [
-    "AvgPoolSpec",
-    "MaxPoolSpec",
-    "PoolSpec",
-    "adaptive_avg_pool_backward_spec",
-    "adaptive_avg_pool_spec",
-    "adaptive_max_pool_backward_spec",
-    "adaptive_max_pool_spec",
-    "avg_pool",
-    "avg_pool_backward_spec",
-    "avg_pool_jvp",
-    "avg_pool_jvp_spec",
-    "avg_pool_spatial",
-    "avg_pool_spatial_backward_spec",
-    "avg_pool_spatial_jvp",
-    "avg_pool_spatial_jvp_spec",
-    "avg_pool_spatial_spec",
-    "avg_pool_spatial_vjp",
-    "avg_pool_spec",
-    "avg_pool_vjp",
-    "global_avg_pool_backward_spec",
-    "global_avg_pool_flat_backward_spec",
-    "global_avg_pool_flat_spec",
-    "global_avg_pool_spec",
-    "global_max_pool_backward_spec",
-    "global_max_pool_flat_backward_spec",
-    "global_max_pool_flat_spec",
-    "global_max_pool_spec",
-    "max_pool",
-    "max_pool_backward_spec",
-    "max_pool_jvp",
-    "max_pool_jvp_spec",
-    "max_pool_spatial",
-    "max_pool_spatial_backward_spec",
-    "max_pool_spatial_jvp",
-    "max_pool_spatial_jvp_spec",
-    "max_pool_spatial_spec",
-    "max_pool_spatial_vjp",
-    "max_pool_spec",
-    "max_pool_vjp",
-    "smooth_max_pool",
-    "smooth_max_pool_backward_spec",
-    "smooth_max_pool_jvp",
-    "smooth_max_pool_jvp_spec",
-    "smooth_max_pool_spatial",
-    "smooth_max_pool_spatial_backward_spec",
-    "smooth_max_pool_spatial_jvp",
-    "smooth_max_pool_spatial_jvp_spec",
-    "smooth_max_pool_spatial_spec",
-    "smooth_max_pool_spatial_vjp",
-    "smooth_max_pool_spec",
-    "smooth_max_pool_vjp",
-]
+    "AvgPoolSpec", "MaxPoolSpec", "PoolSpec", "adaptive_avg_pool_backward_spec", "adaptive_avg_pool_spec",
+    "adaptive_max_pool_backward_spec", "adaptive_max_pool_spec", "avg_pool", "avg_pool_backward_spec", "avg_pool_jvp",
+    "avg_pool_jvp_spec", "avg_pool_spatial", "avg_pool_spatial_backward_spec", "avg_pool_spatial_jvp",
+    "avg_pool_spatial_jvp_spec", "avg_pool_spatial_spec", "avg_pool_spatial_vjp", "avg_pool_spec", "avg_pool_vjp",
+    "global_avg_pool_backward_spec", "global_avg_pool_flat_backward_spec", "global_avg_pool_flat_spec",
+    "global_avg_pool_spec", "global_max_pool_backward_spec", "global_max_pool_flat_backward_spec",
+    "global_max_pool_flat_spec", "global_max_pool_spec", "max_pool", "max_pool_backward_spec", "max_pool_jvp",
+    "max_pool_jvp_spec", "max_pool_spatial", "max_pool_spatial_backward_spec", "max_pool_spatial_jvp",
+    "max_pool_spatial_jvp_spec", "max_pool_spatial_spec", "max_pool_spatial_vjp", "max_pool_spec", "max_pool_vjp",
+    "smooth_max_pool", "smooth_max_pool_backward_spec", "smooth_max_pool_jvp", "smooth_max_pool_jvp_spec",
+    "smooth_max_pool_spatial", "smooth_max_pool_spatial_backward_spec", "smooth_max_pool_spatial_jvp",
+    "smooth_max_pool_spatial_jvp_spec", "smooth_max_pool_spatial_spec", "smooth_max_pool_spatial_vjp",
+    "smooth_max_pool_spec", "smooth_max_pool_vjp",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -123,6 +88,11 @@ class MaxPoolSpec(PoolSpec):
 
 class AvgPoolSpec(PoolSpec):
     """TorchLean's name of a :class:`PoolSpec` for averages; every function takes it."""
+
+
+PoolSpec.__init__ = answered(PoolSpec.__init__)  # type: ignore[method-assign]
+for _spec in (PoolSpec, MaxPoolSpec, AvgPoolSpec):
+    with_sections(_spec, TEXTS, {})
 
 
 def spec_fields(kernel: object, stride: object, padding: object) -> dict[str, tuple[int, ...]]:
@@ -339,6 +309,11 @@ global_max_pool_flat_backward_spec = form(
 )
 
 
+# The same functions in the camel case of TorchLean's own code: maxPoolSpatialSpec and so on.
+for _name in [name for name in __all__ if name.endswith("_spec")]:
+    globals()[camel_case(_name)] = globals()[_name]
+
+
 # ------------------------------------------------------------------------------- what a spec says, as a function
 
 
@@ -375,7 +350,9 @@ def smooth(spec: object, beta: object) -> Function:
 
 def checked(spec: object) -> PoolSpec:
     if not isinstance(spec, PoolSpec):
-        raise BadType(f"spec={format_value(spec)}: a PoolSpec is needed, not {describe_type(spec)}")
+        raise BadType(
+            f"spec={format_value(spec)}: a PoolSpec, MaxPoolSpec or AvgPoolSpec is needed, not {describe_type(spec)}"
+        )
     return spec
 
 

@@ -8,15 +8,17 @@ told for sure is said in words.
 
 from .calls import explain, wrong_call, wrong_option
 from .colours import warn_of_colours
-from .dimensions import by_dimension, by_keyword
+from .labelled import by_dimension, by_keyword
 from .names import missing_tensor_attribute, no_such_name
 from .reductions import reduction_name
-from .refusals import advise
+from .refusals import advise, as_explained, drawn
 
 __all__ = [
     "advise",
+    "as_explained",
     "by_dimension",
     "by_keyword",
+    "drawn",
     "explain",
     "missing_tensor_attribute",
     "no_such_name",

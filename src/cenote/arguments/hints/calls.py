@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import difflib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import format_value
+from ..errors import describe_type, format_value
+from ..values import as_sequence
 from . import keywords
 from .dimensions import has_names, name_dimensions
-from .drafts import Draft, Function, Note, is_dialect, literal, picture_axes, public_functions
+from .drafts import Draft, Function, Note, is_dialect, literal, picture_axes, public_functions, shape_of
 from .reductions import name_of, named_reduction, reduction
+from .refusals import conclusion
 from .words import POSITIONS, SYNONYMS, WINDOWED
 
 ORDINALS = {0: "first", 1: "second", 2: "third", 3: "fourth", 4: "fifth"}
@@ -34,7 +36,13 @@ def wrong_reducer(function: Function, args: tuple[Any, ...], kwargs: Mapping[str
     if function.__name__ != "pool" or is_dialect(function):
         return None
     with contextlib.suppress(Exception):
-        fn = inspect.signature(function).bind(*args, **kwargs).arguments["reduce_fn"]
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+        fn = given["reduce_fn"]
+        if getattr(fn, "__module__", "") == "torch" and type(given["x"]).__module__ != "torch":
+            text = f"reduce_fn={name_of(fn)} takes tensors of torch's, and x is {describe_type(given['x'])}"
+            draft = Draft(function, given)
+            note, known = reduction(draft, fn) if named_reduction(fn) else ("", False)
+            return f"{text}; {name_of(fn)}{note}{conclusion(draft) if known else ''}" if note else text
         try:
             inspect.signature(fn).bind(0, 0)
         except TypeError:
@@ -58,6 +66,9 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     if extra and not any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
         note, sure = by_name(draft, by_position, extra)
         notes.append(note)
+    filtered = without_channels(draft, extra, kwargs)
+    if filtered is not None:
+        return filtered
     # The window first: what other words mean depends on its size.
     unknown = sorted((word for word in kwargs if word not in parameters), key=is_option)
     for word in unknown:
@@ -67,6 +78,11 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     if not is_dialect(draft.function):
         default = keywords.defaults(draft, unknown)
         notes += [default] if default else []
+    if draft.name == "pool" and not is_dialect(draft.function) and named_reduction(draft.given.get("reduce_fn")):
+        value = draft.given["reduce_fn"]
+        note, known = reduction(draft, value)
+        notes.append(f"{name_of(value)}{note}")
+        sure = sure and known
     for name in draft.missing:
         note, known = fill_in(draft, name)
         notes.append(note)
@@ -74,10 +90,9 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     text = "; ".join(notes)
     if has_names(draft):
         return f"{text}: write {draft}" if sure and not draft.missing and name_dimensions(draft) else text
-    meaning = draft.settle()
-    if not sure or draft.missing or draft.unsettled or draft.failure() is not None:
+    if not sure or draft.missing:
         return text
-    return f"{text}: write {draft}" + (f" for {meaning}" if meaning else "")
+    return f"{text}{conclusion(draft)}"
 
 
 def labelled(word: str, value: Any) -> str:
@@ -94,12 +109,28 @@ def is_option(word: str) -> bool:
     return word not in SYNONYMS["window"] and word not in SYNONYMS["x"]
 
 
+def without_channels(draft: Draft, extra: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
+    """conv(x, k, "same") of MATLAB and NumPy: a filter without channels, and the size of the result as a word."""
+    x, w = draft.shape, shape_of(draft.given.get("w"))
+    words = [*extra, *(value for word, value in kwargs.items() if word == "mode")]
+    others = [word for word in kwargs if word not in ("x", "w", "mode")]
+    if draft.name != "conv" or is_dialect(draft.function) or others or len(words) != 1:
+        return None
+    (mode,) = words
+    if x is None or w is None or not 0 < len(w) <= min(2, len(x)) or mode not in ("full", "same", "valid"):
+        return None
+    draft.switch("convolve", {"x": draft.given["x"], "k": draft.given["w"], "mode": mode})
+    draft.written["k"] = "w"
+    draft.name_colours()
+    return f"{mode!r} is mode={mode!r} of convolve here, which filters without channel axes{conclusion(draft)}"
+
+
 # ----------------------------------------------------------------------------------------------------- keywords
 
 
 def answer(draft: Draft, word: str, value: Any) -> Note:
     """What a keyword is here, as the end of a sentence, and whether the call follows from it."""
-    if not is_dialect(draft.function):
+    if not is_dialect(draft.function) or word == "requires_grad":  # of torch, as Tensors are made
         note = keywords.apply(draft, word, value)
         if note is not None:
             return note
@@ -133,6 +164,26 @@ def own_name(draft: Draft, word: str) -> str | None:
     return None
 
 
+def wrong_option(function: Function, args: Sequence[Any], options: Mapping[str, Any]) -> str | None:
+    """What is wrong with the arguments of a method of Tensors, or of a function of NumPy's on them: words of other
+    libraries, arguments that only arrays take, and those that do not fit the signature. None if they fit."""
+    draft = Draft(function, {})
+    if not any(p.kind is p.VAR_KEYWORD for p in draft.parameters.values()):
+        notes = []
+        for word in options:
+            if word in draft.parameters:
+                continue
+            ours = own_name(draft, word) or next(iter(difflib.get_close_matches(word, draft.parameters, 1, 0.7)), None)
+            notes.append(f"{word}= is called {ours}= here" if ours else f"Tensors take no {word}=")
+        if notes:
+            return "; ".join(notes)
+    try:
+        inspect.signature(function).bind(*args, **options)
+    except TypeError as problem:
+        return str(problem)
+    return None
+
+
 # --------------------------------------------------------------------------------------------------- by position
 
 
@@ -142,7 +193,11 @@ def by_name(draft: Draft, by_position: list[str], extra: tuple[Any, ...]) -> Not
     listed = " and ".join(filter(None, (", ".join(by_position[:-1]), *by_position[-1:])))
     only = f"{listed} {'is' if count == 1 else 'are'}" if count else "none is"
     if is_dialect(draft.function) or draft.name not in public_functions():
-        return f"{count + len(extra)} positional arguments are given, and only {only} positional", False
+        # What has no default and is taken by name comes next.
+        missing = [name for name in draft.missing if name not in by_position]
+        draft.given.update(zip(missing, extra, strict=False))
+        note = f"{count + len(extra)} positional arguments are given, and only {only} positional"
+        return note, 0 < len(extra) <= len(missing)
     if norm_before_window(draft, extra):
         return "p is given by name, and the window comes after x", True
     if len(extra) == 1 and "window" in draft.given and named_reduction(extra[0]):  # skimage's block_reduce
@@ -150,10 +205,14 @@ def by_name(draft: Draft, by_position: list[str], extra: tuple[Any, ...]) -> Not
         return f"{name_of(extra[0])}{note}", known
     note = f"{shown(extra[0])} is a {ORDINALS[count]} positional argument, and only {only} positional"
     left = [name for name in POSITIONS.get(draft.name, WINDOWED) if name in draft.parameters]
+    if draft.name == "smooth_max_pool" and isinstance(extra[0], float):
+        left = ["beta", *left[:-1]]
     if "bias" in left and isinstance(extra[0], (int, str, tuple)):  # where JAX and TensorFlow have strides
         left.remove("bias")
     for value in extra:
         if isinstance(value, str) and "padding" in left:
+            if left[0] != "padding" and value is not extra[-1]:  # what comes after it is not known
+                return note, False
             left = left[left.index("padding") :]
         if not left or left[0] in draft.given:
             return note, False
@@ -187,6 +246,9 @@ def fill_in(draft: Draft, name: str) -> Note:
         if draft.settle() is not None:
             return "window is missing, the size of the window on each axis", True
         del draft.given["window"]
+    window, init = draft.given.get("window"), draft.given.get("init")
+    if name == "reduce_fn" and named_reduction(window) is not None and as_sequence(init) is not None:
+        draft.given.update(window=init, init=window)
     if name == "reduce_fn" and named_reduction(draft.given.get("init")) is not None:
         value = draft.given.pop("init")
         note, known = reduction(draft, value)

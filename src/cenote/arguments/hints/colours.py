@@ -8,7 +8,9 @@ import warnings
 from types import FrameType
 from typing import Any
 
-from .drafts import PACKAGE, Draft
+from ..pictures import sides
+from . import trials
+from .drafts import PACKAGE, Draft, explained
 
 CALL = "public.<locals>.call"  # what public makes of a function, see errors.py
 
@@ -23,30 +25,41 @@ def warn_of_colours(shape: tuple[int, ...]) -> None:
     at: FrameType | None = sys._getframe(1)
     level = 1  # of this function
     while at is not None and at.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+        if at.f_globals["__name__"] == trials.__name__:  # the call that a message is to advise
+            return
         if first is None and at.f_code.co_qualname == CALL:
             first = at
         outer, at, level = at, at.f_back, level + 1
     if first is None or outer is None or not is_canonical(outer):
         return
-    name, advised = described(first)
+    if called(outer).__name__ == "explain":  # which computes the call with that, too
+        first = outer
+    axes = sides(shape) or (0, 1)
     warnings.warn(
-        f"{name}: the window lies on the last two axes of shape {shape}, and the last one looks like the {shape[2]} "
-        f"colours of a picture: write {advised} for height and width, or axes=(1, 2) if these are meant",
+        f"{called(first).__name__}: the window lies on the last two axes of shape {shape}, and the last one looks like "
+        f"the {shape[-1]} colours of a picture: write {advised(first, axes)} for height and width, or "
+        f"axes={(len(shape) - 2, len(shape) - 1)} if these are meant",
         UserWarning,
         stacklevel=level + 1,
     )
 
 
+def called(frame: FrameType) -> Any:
+    """The function of a public call."""
+    return frame.f_locals.get("function")
+
+
 def is_canonical(frame: FrameType) -> bool:
     """Whether this is the frame of a call of one of the package's own functions, not of a dialect's."""
-    function = frame.f_locals.get("function")
-    return frame.f_code.co_qualname == CALL and getattr(function, "__module__", "").startswith(f"{PACKAGE}.api")
+    module = getattr(called(frame), "__module__", "")
+    return frame.f_code.co_qualname == CALL and module.startswith((f"{PACKAGE}.api", f"{PACKAGE}.explanation"))
 
 
-def described(call: FrameType) -> tuple[str, str]:
-    """The function of a public call, and the call with the axes of the picture."""
-    given: dict[str, Any] = call.f_locals
-    function = given["function"]
-    draft = Draft(function, inspect.signature(function).bind(*given["args"], **given["kwargs"]).arguments)
-    draft.given["axes"] = (0, 1)
-    return draft.name, str(draft)
+def advised(call: FrameType, axes: tuple[int, int]) -> str:
+    """The call with the axes of the picture."""
+    function, given = called(call), call.f_locals
+    bound = inspect.signature(function).bind(*given["args"], **given["kwargs"]).arguments
+    if function.__name__ == "explain":
+        options = bound.get("arguments", {}) | {"axes": axes}
+        return explained(bound["op"], bound["x_or_shape"], bound.get("window_or_w"), options)
+    return str(Draft(function, bound | {"axes": axes}))

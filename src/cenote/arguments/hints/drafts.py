@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from ...dtypes import is_integer
 from ..errors import Cause
-from ..pictures import CHANNELS, has_colours
+from ..pictures import CHANNELS, has_colours, sides
 from ..values import as_sequence
+from .trials import refused
 
 PACKAGE = __name__.partition(".")[0]
 Function = Callable[..., Any]
 Shape = tuple[int, ...]
 Note = tuple[str, bool]  # the end of a sentence, and whether the call is then what was meant
 CONVOLUTIONS = ("conv", "conv_transpose")
-GEOMETRIES = {"conv": "conv_geometry", "conv_transpose": "transpose_geometry"}
 FILTERS = ("correlate", "convolve")
 WINDOW_ARGUMENTS = ("stride", "padding", "dilation", "ceil_mode", "axes")
 LONGEST = 80  # characters of one value in an advised call
@@ -48,9 +49,11 @@ class Draft:
     def __init__(self, function: Function, given: Mapping[str, Any]) -> None:
         self.function = function
         self.given = dict(given)
-        self.data: Shape | None = None  # the shape of the data, where it is not that of the first argument
         self.written: dict[str, str] = {}  # expressions that take the place of values
+        self.shapes: dict[str, Shape] = {}  # and the shapes of those that are not of the shape that was given
         self.suffix = ""
+        self.meaning = ""  # of the axes that a window of one int was given
+        self.corrected = False  # whether a value that was refused has been answered
 
     @property
     def name(self) -> str:
@@ -80,12 +83,10 @@ class Draft:
     @property
     def shape(self) -> Shape | None:
         """The shape of the data, if it is known."""
-        if self.data is not None:
-            return self.data
         first = next(iter(self.parameters), None)
         if first not in self.given:
             return None
-        return shape_of(self.given[first], first == "shape")
+        return self.shapes.get(first) or shape_of(self.given[first], first == "shape")
 
     @property
     def window(self) -> Shape | None:
@@ -93,7 +94,7 @@ class Draft:
         if self.name in FILTERS:
             return shape_of(self.given.get("k"))
         if self.name in CONVOLUTIONS:
-            w = shape_of(self.given.get("w")) or ()
+            w = self.shapes.get("w") or shape_of(self.given.get("w")) or ()
             return w[2:] if self.given.get("layout") == "channels_first" else w[:-2]
         size = self.given.get("window")
         axes = self.given.get("axes")
@@ -129,41 +130,11 @@ class Draft:
 
     # ---------------------------------------------------------------------------------------------- one int
 
-    def failure(self) -> str | None:
-        """Why the window does not fit, or None if it does or cannot be told."""
-        shape = self.shape
-        if shape is None or self.missing:
+    def failure(self) -> Cause | None:
+        """Why the call is refused, or None if it works or if that cannot be told."""
+        if self.missing:
             return None
-        if "output_size" in self.parameters:
-            return "an axis has size 0" if 0 in shape else None
-        if self.name in CONVOLUTIONS:
-            return self.conv_failure()
-        if "window" not in self.given or self.name == "max_unpool":
-            return None
-        options = {name: self.given[name] for name in WINDOW_ARGUMENTS if name in self.given}
-        if options.get("axes") is None and self.positions is not None:
-            options["axes"] = self.positions  # named, so that nothing is said about colours
-        try:
-            inspect.unwrap(public_functions()["output_shape"])(shape, self.given["window"], **options)
-        except Cause as cause:
-            return str(cause)
-        return None
-
-    def conv_failure(self) -> str | None:
-        w = shape_of(self.given["w"])
-        if w is None:
-            return None
-        geometry = getattr(import_module(f"{PACKAGE}.geometry.conv"), GEOMETRIES[self.name])
-        options = {
-            name: self.given.get(name, parameter.default)
-            for name, parameter in self.parameters.items()
-            if name not in ("x", "w", "bias", "dtype", "out")
-        }
-        try:
-            geometry(self.shape, w, **options)
-        except Cause as cause:
-            return str(cause)
-        return None
+        return refused(self.function, self.given, self.shapes)
 
     def settle(self) -> str | None:
         """Give a window of one int its axes: what they are, or None if there is nothing to give, or no way.
@@ -175,16 +146,21 @@ class Draft:
         if shape is None or self.given.get("axes") is not None or "axes" not in self.parameters:
             return None
         if not self.unsettled:
-            if len(as_sequence(size) or ()) == 2 and has_colours(shape):
-                self.given["axes"] = (0, 1)
+            self.name_colours()
             return None
         for changes, meaning in ways_to_lie(int(size), name, shape, self.rank):
             tried = Draft(self.function, {**self.given, **changes})
-            tried.data = self.data
+            tried.shapes = self.shapes
             if tried.failure() is None:
-                self.given = tried.given
+                self.given, self.meaning = tried.given, meaning
                 return meaning
         return None
+
+    def name_colours(self) -> None:
+        """Keep a window of two axes off the colours of a picture."""
+        window, axes = self.window, sides(self.shape or ())
+        if "axes" in self.parameters and self.given.get("axes") is None and axes and len(window or ()) == 2:
+            self.given["axes"] = axes
 
     @property
     def size_name(self) -> str:
@@ -194,7 +170,7 @@ class Draft:
     def unsettled(self) -> bool:
         """Whether the window is one int, and its axes are not named."""
         size = self.given.get(self.size_name)
-        one = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+        one = is_one_int(size)
         return one and self.given.get("axes") is None and not is_dialect(self.function)
 
     @property
@@ -220,6 +196,13 @@ class Draft:
             by_name = parameter.kind is parameter.KEYWORD_ONLY or parameter.default is not parameter.empty
             parts.append(f"{name}={value}" if by_name else value)
         return f"{self.name}({', '.join(parts)}){self.suffix}"
+
+
+def explained(op: str, x: Any, window: Any, options: Mapping[str, Any]) -> str:
+    """A call of explain, which takes a shape in the place of x."""
+    shape = x if isinstance(x, tuple) and ints(x) is not None else None
+    written = [f'"{op}"', "x" if shape is None else repr(shape), literal(window, "window_or_w")]
+    return f"explain({', '.join([*written, *(f'{name}={literal(value, name)}' for name, value in options.items())])})"
 
 
 def ways_to_lie(size: int, name: str, shape: Shape, rank: int | None) -> list[tuple[dict[str, Any], str]]:
@@ -260,6 +243,13 @@ def picture_axes(shape: Shape) -> tuple[int, int] | None:
     if len(shape) == 4 and has_colours(shape[1:]):
         return 1, 2
     return None
+
+
+def is_one_int(size: Any) -> bool:
+    """An int, also of NumPy's, also as an array without axes."""
+    if isinstance(size, np.ndarray):
+        return size.ndim == 0 and is_integer(size.dtype)
+    return isinstance(size, (int, np.integer)) and not isinstance(size, bool)
 
 
 def shape_of(value: Any, is_shape: bool = False) -> Shape | None:

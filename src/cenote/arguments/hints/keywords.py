@@ -7,19 +7,22 @@ is then what was meant.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..values import as_sequence
-from .drafts import CONVOLUTIONS, FILTERS, Draft, Note, literal, picture_axes
-from .paddings import boundary, filter_padding, mode, own_padding, padded_value, padding_mode
+from .drafts import CONVOLUTIONS, FILTERS, Draft, Note, is_one_int, literal, picture_axes, shape_of
+from .paddings import boundary, filter_padding, mode, own_padding, padded_as, padded_value, padding_mode, same_as_scipy
 from .reductions import what_to_compute
-from .words import CHOICES, LAYOUTS, LEFT_OUT, SYNONYMS
+from .weights import counted, flat, weights
+from .words import CHOICES, LAYOUTS, LEFT_OUT, NORMS, SCIPY_MODES, SYNONYMS
 
 NO_LAYOUT = ": there are no layouts here, axes= names the axes to pool"
 FLAGS = ("ceil_mode", "count_include_pad", "return_indices")
-MOVED_BY_ONE = frozenset(("window_shape", "size", "footprint"))  # flax, scipy.ndimage
+OF_NDIMAGE = frozenset(("size", "footprint", "structure", "origin"))
+MOVED_BY_ONE = OF_NDIMAGE | {"window_shape", "kernel_shape"}  # flax, ONNX
 KEPT = ("max_pool", "min_pool", "adaptive_max_pool", "global_max_pool", "max_unpool", "pool", *FILTERS)
 
 
@@ -40,8 +43,8 @@ def own_value(draft: Draft, ours: str, word: str, value: Any) -> Any:
         return own_padding(draft, word, value)
     if ours == "layout":
         return own_layout(value)
-    if word == "temperature" and isinstance(value, (int, float)) and value:
-        return 1 / value
+    if ours == "p" and isinstance(value, str):
+        return NORMS.get(value.lower(), value)
     if ours in FLAGS and type(value) is int and value in (0, 1):  # ONNX
         return bool(value)
     if ours == "output_shape" and draft.name in ("max_unpool", "conv_transpose"):
@@ -54,10 +57,23 @@ def defaults(draft: Draft, foreign: Iterable[str]) -> str | None:
     for name in FLAGS:
         if type(draft.given.get(name)) is int and draft.given[name] in (0, 1):
             draft.given[name] = bool(draft.given[name])
-    if "stride" in draft.parameters and "stride" not in draft.given and not MOVED_BY_ONE.isdisjoint(foreign):
-        draft.given["stride"] = 1
-        return "the default stride is the window, not 1"
-    return None
+    words = set(foreign)
+    stride = draft.parameters.get("stride")
+    if stride is None or stride.default is not None or "stride" in draft.given:
+        return None  # convolutions move by one here, too
+    if not words & MOVED_BY_ONE and not {"pool_size", "mode"} <= words:  # the latter is d2l
+        return None
+    draft.given["stride"] = 1
+    note = "the default stride is the window, not 1"
+    if not words & OF_NDIMAGE or "mode" in words or "padding" in draft.given:
+        return note
+    # Its results are as many as the elements, which are reflected at the edges: a maximum does not see that.
+    draft.settle()
+    if draft.name in ("max_pool", "min_pool"):
+        draft.given["padding"] = same_as_scipy(draft)
+        return f"{note}, and the default padding is 0"
+    padded_as(draft, "reflect", SCIPY_MODES, scipy=True)
+    return f"{note}, and arrays are not extended"
 
 
 def nan_policy(value: Any) -> Any:
@@ -101,6 +117,31 @@ def layout_of_pooling(draft: Draft, value: Any) -> Note | None:
     if last < len(shape) or size is None:
         draft.given["axes"] = tuple(range(last - rank, last))
     return NO_LAYOUT, True
+
+
+def filters_of_keras(draft: Draft, value: Any) -> Note | None:
+    """data_format of a convolution: the filters of TensorFlow and Keras have their channels last in either."""
+    x, w = draft.shape, shape_of(draft.given.get("w"))
+    if draft.name not in CONVOLUTIONS or own_layout(value) != "channels_first" or x is None or w is None:
+        return layout_of_pooling(draft, value)
+    if not 3 <= len(w) <= len(x) + 1:
+        return None
+    channels, groups = x[1 - len(w)], draft.given.get("groups", 1)
+    forward = draft.name == "conv"
+    theirs = (w[-2] * groups if forward else w[-1]) == channels
+    ours = (w[1] * groups if forward else w[0]) == channels
+    if theirs and ours:  # filters are cubes, mostly
+        theirs, ours = (len(set(kernel)) == 1 for kernel in (w[:-2], w[2:]))
+        if theirs == ours:
+            axes = "(O, C/groups, *k)" if forward else "(C, O/groups, *k)"
+            return f" is layout='channels_first' here, and w is {axes} in it", False
+    draft.given["layout"] = "channels_first"
+    if not theirs:
+        return " is called layout here", True
+    order = (len(w) - 1, len(w) - 2, *range(len(w) - 2))
+    draft.written["w"] = f"w.transpose{order}"
+    draft.shapes["w"] = tuple(w[i] for i in order)
+    return " is called layout here, and moves the channels of w, too", True
 
 
 def output_size(draft: Draft, value: Any) -> Note | None:
@@ -181,6 +222,12 @@ def size_of_filters(draft: Draft, value: Any) -> Note | None:
     return window_of_adaptive(draft, value)
 
 
+def number_of_filters(draft: Draft, value: Any) -> Note | None:
+    if draft.name not in CONVOLUTIONS or not is_one_int(value):
+        return None
+    return ": the shape of w says how many filters there are", True
+
+
 def spread_input(draft: Draft, value: Any) -> Note | None:
     if draft.name != "conv":
         return None
@@ -197,17 +244,50 @@ def opencv_size(draft: Draft, value: Any) -> Note | None:
     return " is called window here, and its entries follow the axes: OpenCV's is (width, height)", False
 
 
-def footprint(draft: Draft, value: Any) -> Note | None:
-    if "window" not in draft.parameters or not isinstance(value, np.ndarray):
-        return None
-    draft.given["window"] = tuple(value.shape)
-    return " is called window here, and is a size: every element counts", bool(np.all(value))
-
-
 def least_count(draft: Draft, value: Any) -> Note | None:
     if "nan" not in draft.parameters:
         return None
     return ": count the elements with sum_pool(~np.isnan(x), …), and use nan='omit'", False
+
+
+def temperature(draft: Draft, value: Any) -> Note | None:
+    if "beta" not in draft.parameters or not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    if value == 0:
+        return ": beta is its reciprocal, and finite", False
+    draft.given["beta"] = 1 / value
+    return " is called beta here, its reciprocal", True
+
+
+def shifted(draft: Draft, value: Any) -> Note | None:
+    """origin= of scipy.ndimage."""
+    if "window" not in draft.parameters and draft.name not in FILTERS:
+        return None
+    if all(entry == 0 for entry in as_sequence(value) or (value,)):
+        return " is not needed: 0 changes nothing", True
+    how = "pad x on one side with np.pad" if draft.name in FILTERS else "give padding= a (low, high) pair per axis"
+    return f": to shift windows, {how}", False
+
+
+def centred(draft: Draft, value: Any) -> Note | None:
+    """center= of rolling windows."""
+    if "window" not in draft.parameters:
+        return None
+    if value is False:
+        return " is not needed: a result stands at the first element of its window", True
+    return ": windows are centred by stride=1 and padding='same'", False
+
+
+def use_bias(draft: Draft, value: Any) -> Note | None:
+    if draft.name not in CONVOLUTIONS:
+        return None
+    return (" is not needed: bias=None is the default", True) if value is False else (": give it as bias=", False)
+
+
+def activation(draft: Draft, value: Any) -> Note | None:
+    if draft.name not in CONVOLUTIONS:
+        return None
+    return (" is not needed", True) if value is None else (": apply it to the result", False)
 
 
 def auxiliary(draft: Draft, value: Any) -> Note | None:
@@ -222,6 +302,7 @@ RULES: dict[str, Rule] = {
         SYNONYMS["layout"] | {"layout", "channels_last", "channels_first", "channel_axis"}, layout_of_pooling
     ),
     **dict.fromkeys((SYNONYMS["window"] | {"window"}) - SYNONYMS["output_size"], window_of_adaptive),
+    **dict.fromkeys(("data_format", "image_data_format"), filters_of_keras),
     "mode": mode,
     "padding_mode": padding_mode,
     "border_type": padding_mode,
@@ -241,10 +322,22 @@ RULES: dict[str, Rule] = {
     "constant": constant,
     "requires_grad": requires_grad,
     **dict.fromkeys(("kernel_size", "kernel_shape", "in_channels", "out_channels", "features"), size_of_filters),
+    "filters": number_of_filters,
     **dict.fromkeys(("lhs_dilation", "base_dilation"), spread_input),
     "ksize": opencv_size,
-    "footprint": footprint,
+    "footprint": flat,
+    "structure": flat,
+    "structuring_element": flat,
+    "where": partial(counted, word="where"),
+    "mask": partial(counted, word="mask"),
+    "weights": weights,
+    "center": centred,
+    "centered": centred,
     **dict.fromkeys(SYNONYMS["padding"] | {"padding"}, filter_padding),
     **dict.fromkeys(("min_periods", "min_count"), least_count),
     "has_aux": auxiliary,
+    "temperature": temperature,
+    "origin": shifted,
+    "use_bias": use_bias,
+    "activation": activation,
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..values import as_sequence
-from .drafts import FILTERS, Draft, Note, Shape, literal
+from .drafts import FILTERS, Draft, Note, Shape, ints, literal
 from .reductions import named_reduction, reduction
 from .words import PAD_MODES, PADDINGS, SCIPY_MODES, ZEROS
 
@@ -28,9 +28,14 @@ def mode(draft: Draft, value: Any) -> Note | None:
     if lower in SCIPY_MODES or lower in ZEROS:  # a filter of scipy's has a result for every element
         draft.given.setdefault("stride", 1)
     if lower in ZEROS:
-        draft.given["padding"] = "same_lower" if any(k % 2 == 0 for k in draft.extents or ()) else "same"
+        draft.given["padding"] = same_as_scipy(draft)
         return ": padded elements are zeros, or never chosen", True
     return padded_as(draft, lower, SCIPY_MODES, scipy=True)
+
+
+def same_as_scipy(draft: Draft) -> str:
+    """The padding that keeps the size: the odd element of an even window lies at the low end in scipy.ndimage."""
+    return "same_lower" if any(k % 2 == 0 for k in draft.extents or ()) else "same"
 
 
 def padding_mode(draft: Draft, value: Any) -> Note | None:
@@ -46,8 +51,12 @@ def boundary(draft: Draft, value: Any) -> Note | None:
     """xarray's, and that of scipy.signal."""
     if not isinstance(value, str):
         return None
-    if value == "fill" and draft.name in FILTERS:
-        return " is not needed: elements outside of x are zeros", True
+    if draft.name in FILTERS:
+        if value == "fill":
+            return " is not needed: elements outside of x are zeros", True
+        if draft.given.get("mode") == "valid":
+            return " is not needed: mode='valid' takes no elements outside of x", True
+        return extended(draft, PAD_MODES.get(value.lower()))
     if "ceil_mode" not in draft.parameters:
         return None
     if value == "trim":
@@ -58,6 +67,22 @@ def boundary(draft: Draft, value: Any) -> Note | None:
     if value == "exact":
         return ": elements that fill no window are left out, or use ceil_mode=True", False
     return padding_mode(draft, value)
+
+
+def extended(draft: Draft, mode: str | None) -> Note | None:
+    """correlate and convolve of an array that is extended in another way, as scipy.signal.convolve2d: np.pad first."""
+    extents, shape, positions = draft.extents, draft.shape, draft.positions
+    if mode is None or extents is None or shape is None or positions is None:
+        return None
+    full = draft.given.get("mode", "full") == "full"
+    widths = [(0, 0)] * len(shape)
+    for position, extent in zip(positions, extents, strict=True):
+        low, high = (extent - 1, extent - 1) if full else (extent // 2, (extent - 1) // 2)
+        widths[position] = (low, high) if draft.name == "convolve" else (high, low)  # correlate2d has not flipped
+    draft.written["x"] = f"np.pad(x, {tuple(widths)}, {mode!r})"
+    draft.shapes["x"] = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
+    draft.given["mode"] = "valid"
+    return ": extend the array with np.pad first", True
 
 
 def padded_as(draft: Draft, lower: str, modes: Mapping[str, str], scipy: bool = False) -> Note | None:
@@ -88,9 +113,27 @@ def padded_as(draft: Draft, lower: str, modes: Mapping[str, str], scipy: bool = 
     if first == "shape":
         return None
     draft.written[first] = f"np.pad({first}, {tuple(widths)}, {modes[lower]!r})"
-    draft.data = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
+    draft.shapes[first] = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
     draft.given.pop("padding", None)
     return ": extend the array with np.pad first", True
+
+
+def pad_with_zeros(draft: Draft, padding: Any) -> bool:
+    """Write x padded by ints or pairs of them on the axes of the window; False if they are none."""
+    shape, positions = draft.shape, draft.positions
+    if shape is None or positions is None:
+        return False
+    entries = as_sequence(padding) or (padding,) * len(positions)
+    pairs = [ints(as_sequence(entry) or (entry, entry)) for entry in entries]
+    if len(pairs) != len(positions) or any(pair is None or len(pair) != 2 or min(pair) < 0 for pair in pairs):
+        return False
+    widths = [(0, 0)] * len(shape)
+    for position, (low, high) in zip(positions, filter(None, pairs), strict=True):
+        widths[position] = low, high
+    if any(map(any, widths)):
+        draft.written["x"] = f"np.pad(x, {tuple(widths)})"
+        draft.shapes["x"] = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
+    return True
 
 
 def one_or_all(entries: Shape) -> int | Shape:
@@ -98,6 +141,9 @@ def one_or_all(entries: Shape) -> int | Shape:
 
 
 def padded_value(draft: Draft, value: Any) -> Note | None:
+    if draft.name in FILTERS:
+        zero = bool(np.isscalar(value) and value == 0)
+        return f"{' is not needed' if zero else ''}: elements outside of x are zeros", zero
     if "pad_value" in draft.parameters or "padding" not in draft.parameters:
         return None
     chosen = draft.name in ("max_pool", "min_pool")
@@ -113,6 +159,11 @@ def filter_padding(draft: Draft, value: Any) -> Note | None:
     if lower in ("full", "same", "valid"):
         draft.given["mode"] = lower
         return f" is mode={lower!r} here", True
+    if not isinstance(value, str) and "mode" not in draft.given:
+        draft.given["mode"] = "valid"
+        if pad_with_zeros(draft, value):
+            return ": pad x with zeros first", True
+        del draft.given["mode"]
     return ": mode= says how far x is padded, and conv has padding=", False
 
 

@@ -9,6 +9,13 @@ import numpy as np
 from .drafts import Draft, Note
 from .words import FOLDS, OTHER_REDUCTIONS, REDUCTIONS
 
+MODULES = {
+    "jax.numpy": "jnp",
+    "jax.numpy.linalg": "jnp.linalg",
+    "numpy.linalg": "np.linalg",
+    "torch": "torch",
+}  # as they are written
+
 
 def named_reduction(value: Any) -> str | None:
     """The name of what reduces an array to a number, if ``value`` is or names such a function."""
@@ -29,8 +36,9 @@ def name_of(value: Any) -> str:
     owner = getattr(value, "__self__", None)
     if isinstance(owner, np.ufunc):
         return f"np.{owner.__name__}.{name}"
-    if getattr(value, "__module__", "") == "jax.numpy":
-        return f"jnp.{name}"
+    module = getattr(value, "__module__", "")
+    if module in MODULES:
+        return f"{MODULES[module]}.{name}"
     return f"np.{name}" if getattr(np, name, None) is value else name
 
 

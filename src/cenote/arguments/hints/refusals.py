@@ -11,23 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MISFIT, TO_SEE_IT, WHICH_AXES, Argument, Cause, Hint
+from ...dtypes import is_differentiable
+from ..arrays import MASKED, NUMBERS, POOLED
+from ..errors import MISFIT, OTHER_LAYOUT, TO_SEE_IT, WHICH_AXES, Argument, Cause, Hint, Misfit
 from ..values import as_sequence
 from .drafts import (
     CONVOLUTIONS,
+    FILTERS,
     WINDOW_ARGUMENTS,
     Draft,
     Function,
     Note,
     is_dialect,
+    is_one_int,
     literal,
     shape_of,
     ways_to_lie,
 )
 from .keywords import FLAGS, spatial_sizes
-from .paddings import PADDING_WORDS, padded_as
+from .paddings import PADDING_WORDS, pad_with_zeros, padded_as
 from .reductions import name_of, named_reduction, reduction
-from .words import CHOICES, LAYOUTS, PAD_MODES, SCIPY_MODES
+from .weights import structuring_element
+from .words import CHOICES, LAYOUTS, NORMS, PAD_MODES, REDUCTIONS, SCIPY_MODES, ZEROS
 
 OPTIONS = {
     "padding": PADDING_WORDS,
@@ -37,19 +42,61 @@ OPTIONS = {
     "ties": ("first", "split"),
 }
 
+TWO_ARRAYS = {"max": np.maximum, "min": np.minimum, "sum": np.add}
+
 DRAWN = (*WINDOW_ARGUMENTS, "groups", "layout")  # arguments that say what a window sees
 
 
 def advise(function: Function, cause: Cause, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     """The message of a cause, and what to write instead."""
     if is_dialect(function):  # its users write in other words
-        return str(cause)
+        with contextlib.suppress(Exception):
+            draft = Draft(function, inspect.signature(function).bind(*args, **kwargs).arguments)
+            return f"{drawn(cause)}{reduction_of_dialect(draft, cause)}"
+        return drawn(cause)
     with contextlib.suppress(Exception):  # a hint must not hide what is wrong
         draft = Draft(function, inspect.signature(function).bind(*args, **kwargs).arguments)
         if any(part.startswith(MISFIT) for part in cause.args):
-            return f"{cause}{to_draw(draft)}"
-        return which_axes(draft, cause) if WHICH_AXES in cause.args else str(cause) + hint(draft, cause)
-    return str(cause)
+            picture = (exchanged(draft) if draft.name in FILTERS else "") or to_draw(draft)
+            return f"{cause}{picture}" if picture else drawn(cause)
+        if WHICH_AXES in cause.args:
+            return which_axes(draft, cause)
+        return f"{of_function(draft, cause)}{hint(draft, cause)}"
+    return drawn(cause)
+
+
+def reduction_of_dialect(draft: Draft, cause: Cause) -> str:
+    """A word or a function that reduces one array, in the place of the dialect's own mode or of a function of two."""
+    for name in {"mode", "reduce_fn"} & set(draft.given):
+        target = REDUCTIONS.get(named_reduction(draft.given[name]) or "", ("", {}))[0].removesuffix("_pool")
+        if not str(cause).startswith(f"{name}="):
+            continue
+        if name == "mode" and target in ("max", "avg"):
+            return f"; {draft.given[name]!r} is mode={target!r} here"
+        if name == "reduce_fn" and target in TWO_ARRAYS:
+            return f"; np.{TWO_ARRAYS[target].__name__} is one"
+    return ""
+
+
+def drawn(cause: Cause) -> str:
+    """The message of a cause that draws itself: of a window that does not fit, the axis where it does not."""
+    calls = [part.call for part in cause.args if isinstance(part, Misfit) and part.call]
+    return f"{cause}{TO_SEE_IT}{calls[0]}" if calls else str(cause)
+
+
+def as_explained(message: str, op: str, x: Any, w: Any) -> str:
+    """A message about a call that was explained, with a call of explain in the place of one of the function itself."""
+    data = repr(x) if isinstance(x, tuple) and shape_of(x, is_shape=True) == x else "x"
+    filters = repr(w) if isinstance(w, tuple) and shape_of(w, is_shape=True) == w else "w"
+    text = message.replace(f"write {op}(x, w", f"write {op}(x, {filters}")
+    return text.replace(f"write {op}(x, ", f'write explain("{op}", {data}, ')
+
+
+def of_function(draft: Draft, cause: Cause) -> Cause:
+    """The cause without what holds for pooling alone."""
+    if draft.name not in (*CONVOLUTIONS, *FILTERS):
+        return cause
+    return type(cause)(*(NUMBERS if part == POOLED else part for part in cause.args))
 
 
 def to_draw(draft: Draft) -> str:
@@ -70,9 +117,22 @@ def to_draw(draft: Draft) -> str:
     return f'{TO_SEE_IT}cn.explain("{op}", {shape}, {window}{options})'
 
 
+def exchanged(draft: Draft) -> str:
+    """mode="valid" with a filter that is longer: NumPy and SciPy exchange it and the data then."""
+    x, k = draft.shape, draft.window
+    if x is None or k is None or len(x) != len(k) or any(n > size for n, size in zip(x, k, strict=True)):
+        return ""
+    if not set(draft.given) <= {"x", "k", "mode"}:
+        return ""
+    draft.given.update(x=draft.given["k"], k=draft.given["x"])
+    draft.written.update(x="k" if draft.name == "convolve" else "np.flip(k)", k="x")
+    draft.switch("convolve", draft.given)
+    return f"; to exchange the two, write {draft}" if draft.failure() is None else ""
+
+
 def which_axes(draft: Draft, cause: Cause) -> str:
     """A window of one int: named with the axes of this array."""
-    what = "".join(part for part in cause.args if not isinstance(part, Hint))
+    what = without_hints(cause)
     shape = draft.shape
     if shape is None:
         return str(cause)
@@ -100,10 +160,10 @@ def which_axes(draft: Draft, cause: Cause) -> str:
 def why_not(draft: Draft, shape: tuple[int, ...]) -> str:
     """Why a window of one int fits in no way: the reason of the likeliest."""
     name = "window" if "window" in draft.parameters else "output_size"
-    for changes, _ in ways_to_lie(draft.given[name], name, shape, draft.rank):
+    for changes, _ in ways_to_lie(int(draft.given[name]), name, shape, draft.rank):
         reason = Draft(draft.function, {**draft.given, **changes}).failure()
         if reason is not None:
-            return reason
+            return without_hints(reason)
     return f"shape {shape} has {len(shape)} axes, and other arguments have {draft.rank} entries"
 
 
@@ -112,8 +172,14 @@ def hint(draft: Draft, cause: Cause) -> str:
     topic = str(first) if isinstance(first, Argument) else str(cause).partition("=")[0].partition(" ")[0]
     value = draft.given.get(topic)
     note = None
+    if draft.name in CONVOLUTIONS and any(part.startswith(OTHER_LAYOUT) for part in cause.args):
+        draft.given["layout"] = "channels_last" if draft.given.get("layout") == "channels_first" else "channels_first"
+        return "" if draft.failure() is not None else f": write {draft}"
     if draft.name == "pool" and topic in ("window", "init", "reduce_fn"):
         note = fold_arguments(draft)
+    elif topic == "window" and isinstance(value, np.ndarray):
+        found = structuring_element(draft, value)
+        note = written(draft, found) if found and shape_of(draft.given["window"]) == (len(np.shape(value)),) else found
     elif topic in OPTIONS and isinstance(value, str):
         note = word_for(draft, topic, value)
     elif topic in FLAGS and type(value) is int and value in (0, 1):
@@ -125,16 +191,31 @@ def hint(draft: Draft, cause: Cause) -> str:
     elif topic == "shape" and shape_of(getattr(value, "shape", None), is_shape=True) is not None:
         draft.given[topic] = shape_of(value)
         note = written(draft, "its shape is needed")
-    elif topic == "p" and isinstance(value, str) and "inf" in value.lower():
-        draft.given["p"] = np.inf
-        note = written(draft, f"{value!r} is p=np.inf")
+    elif topic == "p" and isinstance(value, str) and value.lower() in NORMS:
+        draft.given["p"] = NORMS[value.lower()]
+        note = written(draft, f"{value!r} is p={literal(draft.given['p'], '')}")
     elif "a real number is needed" in str(cause) and getattr(value, "shape", None) == ():
         note = array_as_number(topic, value)
+    elif MASKED in str(cause):
+        note = unmasked(draft, topic)
     elif draft.name == "conv" and topic == "w" and "3 axes are needed" in str(cause):
         note = without_channels(draft)
     elif draft.name in CONVOLUTIONS and topic == "x" and "needs at least" in str(cause):
         note = one_channel(draft)
     return "" if note is None else f"; {note}"
+
+
+def unmasked(draft: Draft, name: str) -> str | None:
+    """A masked array, where NaN can be left out."""
+    x = draft.given[name]
+    if "nan" not in draft.parameters:
+        return None
+    floats = is_differentiable(x.dtype)  # which keep their dtype
+    draft.written[name] = f"{name}{'' if floats else '.astype(float)'}.filled(np.nan)"
+    draft.given[name] = np.broadcast_to(np.empty((), x.dtype if floats else float), x.shape)
+    draft.given["nan"] = "omit"
+    draft.settle()
+    return f"to leave out masked elements, write {draft}" if draft.failure() is None else None
 
 
 def array_as_number(topic: str, value: Any) -> str:
@@ -154,6 +235,8 @@ def word_for(draft: Draft, topic: str, value: str) -> str | None:
         found = padded_as(draft, lower, PAD_MODES)
         if found is not None:
             return written(draft, f"{value!r}{found[0]}")
+        if lower in ZEROS:
+            return "padded elements are zeros, or never chosen: say how many"
     if topic == "mode" and lower in SCIPY_MODES:
         found = extended(draft, SCIPY_MODES[lower])
         if found is not None:
@@ -170,9 +253,28 @@ def word_for(draft: Draft, topic: str, value: str) -> str | None:
 
 
 def written(draft: Draft, note: str) -> str:
-    """The note, and the call that follows from it, if it works."""
+    return f"{note}{conclusion(draft)}"
+
+
+def conclusion(draft: Draft) -> str:
+    """What follows from a draft: the call, if it works, or else what is still wrong with it."""
     draft.settle()
-    return note if draft.unsettled or draft.failure() is not None else f"{note}: write {draft}"
+    if draft.missing:
+        return ""
+    if draft.unsettled:
+        return f"; {why_not(draft, draft.shape)}" if draft.shape else ""
+    cause = draft.failure()
+    if cause is None:
+        return f": write {draft}" + (f" for {draft.meaning}" if draft.meaning else "")
+    cause = of_function(draft, cause)
+    if draft.corrected:  # each mistake is answered once
+        return f"; {cause}"
+    draft.corrected = True
+    return f"; {cause}{hint(draft, cause)}"
+
+
+def without_hints(cause: Cause) -> str:
+    return "".join(part for part in cause.args if not isinstance(part, Hint))
 
 
 def extended(draft: Draft, mode: str) -> Note | None:
@@ -190,8 +292,9 @@ def fold_arguments(draft: Draft) -> str | None:
         if as_sequence(window) is not None and isinstance(fn, Number):
             draft.given.update(init=fn, reduce_fn=init)
             return written(draft, "the initial value comes before the function")
+        if as_sequence(fn) is None and not is_one_int(fn):
+            return None
         draft.given.update(window=fn, init=window, reduce_fn=init)  # flax's order
-        draft.settle()
         return written(draft, "the window comes before the initial value and the function")
     for given in (fn, init):
         if named_reduction(given) is not None:
@@ -204,16 +307,19 @@ def fold_arguments(draft: Draft) -> str | None:
 def without_channels(draft: Draft) -> str | None:
     """conv with a filter that has no channel axes: correlate."""
     x, w, padding = draft.shape, np.shape(draft.given["w"]), draft.given.get("padding", 0)
-    mode = "valid" if padding == 0 else padding
-    simple = set(draft.given) <= {"x", "w", "padding", "stride", "dilation"}
-    if not simple or x is None or not 0 < len(w) <= len(x) or mode not in ("valid", "same"):
+    if isinstance(padding, str) and padding.lower() not in ("valid", "same"):
+        return None
+    if not set(draft.given) <= {"x", "w", "padding", "stride", "dilation"} or x is None or not 0 < len(w) <= len(x):
         return None
     given = {name: value for name, value in draft.given.items() if name not in ("w", "padding")}
+    mode = padding.lower() if isinstance(padding, str) else "valid"
     draft.switch("correlate", {**given, "k": draft.given["w"], "mode": mode})
     draft.written["k"] = "w"
-    if len(w) == 2 and len(x) == 3 and x[2] in (3, 4):
-        draft.given["axes"] = (0, 1)
-    return f"write {draft}"
+    draft.name_colours()
+    if not isinstance(padding, str) and not pad_with_zeros(draft, padding):
+        return None
+    reason = draft.failure()
+    return f"write {draft}" if reason is None else without_hints(reason)
 
 
 def one_channel(draft: Draft) -> str | None:
@@ -224,4 +330,5 @@ def one_channel(draft: Draft) -> str | None:
     if draft.name != "conv" or x is None or len(x) != len(w) - 2 or channels != 1:
         return None
     draft.written["x"] = "x[None]" if first else "x[..., None]"
-    return f"x without a channel axis: write {draft}"
+    draft.shapes["x"] = (1, *x) if first else (*x, 1)
+    return written(draft, "x without a channel axis")

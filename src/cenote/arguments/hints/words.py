@@ -28,7 +28,7 @@ SYNONYMS: dict[str, frozenset[str]] = {
         "divisor": "divisor_override divide_by denominator",
         "p": "norm_type norm ord order power exponent",
         "beta": "sharpness inverse_temperature temperature alpha",
-        "pad_value": "padding_value fill_value cval constant_values",
+        "pad_value": "padding_value fill_value fillvalue cval constant_values",
         "output_size": "output_shape output_sizes out_size out_shape target_size target_shape size shape bins",
         "output_shape": "output_size output_sizes out_size out_shape target_size target_shape size shape",
         "init": "init_value initial initial_value identity start",
@@ -130,6 +130,7 @@ PAD_MODES = {
 }
 SCIPY_MODES = {**PAD_MODES, "reflect": "symmetric"}
 ZEROS = ("zeros", "zero", "constant", "grid-constant", "fill")
+NORMS = {"l1": 1, "manhattan": 1, "l2": 2, "euclidean": 2, "fro": 2, "linf": float("inf"), "inf": float("inf")}
 PADDINGS = {
     "same_upper": "same",
     "same-upper": "same",
@@ -160,6 +161,7 @@ POSITIONS: dict[str, tuple[str, ...]] = {
     "min_pool": ("stride", "padding", "dilation", "ceil_mode", "return_indices"),
     "avg_pool": ("stride", "padding", "ceil_mode", "count_include_pad", "divisor"),
     "lp_pool": ("stride", "ceil_mode"),
+    "smooth_max_pool": ("stride", "padding", "beta"),  # of cenote.torch
     "conv": ("bias", "stride", "padding", "dilation", "groups"),
     "conv_transpose": ("bias", "stride", "padding", "output_padding", "groups", "dilation"),
     "correlate": ("mode",),
@@ -184,6 +186,7 @@ TENSOR_ATTRIBUTES = {
     "t": "T",
     "value": "data",
     "requires_grad": "constant, which is False where there is a derivative",
+    "requires_grad_": "constant, which is False where there is a derivative",
     "zero_grad": "null_grad",
     "clear_grad": "null_grad",
     "dim": "ndim",

@@ -13,7 +13,7 @@ from ...arguments.errors import Argument, BadType, BadValue, Cause, describe_typ
 from ...dtypes import is_known, is_time
 from . import RELATED, is_a, is_labelled
 from .coordinates import pooled_coordinates, refuse_multi_index
-from .families import FAMILIES, Plan
+from .families import FAMILIES, NamedCall
 from .names import BY_DIMENSION, listed
 
 signature = cache(inspect.signature)
@@ -32,7 +32,9 @@ def call_by_name(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Ma
     try:
         return run(function, dict(given), kwargs.get("coord_func"))
     except Cause as cause:
-        text = hints().by_dimension(function, cause, given, kwargs) if BY_DIMENSION in cause.args else str(cause)
+        advice = hints()
+        named = BY_DIMENSION in cause.args
+        text = advice.by_dimension(function, cause, given, kwargs) if named else advice.drawn(cause)
         kind = ValueError if isinstance(cause, BadValue) else TypeError
         raise kind(f"{name}: {text}") from None
     except TypeError:  # of pool, maybe: a function that does not take two arrays
@@ -90,7 +92,9 @@ def keeps_attributes() -> bool:
 # -------------------------------------------------------------------------------------------------------- data
 
 
-def compute(function: Callable[..., Any], plan: Plan, variable: Any, what: str, indices: Any = None) -> tuple[Any, ...]:
+def compute(
+    function: Callable[..., Any], plan: NamedCall, variable: Any, what: str, indices: Any = None
+) -> tuple[Any, ...]:
     """The results for one variable, as variables."""
     names = tuple(name for name in plan.names if name in variable.dims)
     check_dtype(variable, what)
@@ -126,7 +130,7 @@ def in_order(indices: Any, variable: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- coordinates
 
 
-def new_coordinates(obj: Any, plan: Plan, coord_func: Any) -> dict[Hashable, Any]:
+def new_coordinates(obj: Any, plan: NamedCall, coord_func: Any) -> dict[Hashable, Any]:
     """The coordinates along dimensions that change, where they are known."""
     if plan.center is None or coord_func is not None:
         return pooled_coordinates(obj, "mean" if coord_func is None else coord_func, plan.axes)
@@ -143,12 +147,12 @@ def new_coordinates(obj: Any, plan: Plan, coord_func: Any) -> dict[Hashable, Any
     }
 
 
-def changed(obj: Any, plan: Plan) -> dict[Hashable, Any]:
+def changed(obj: Any, plan: NamedCall) -> dict[Hashable, Any]:
     """The coordinates along dimensions that change, as they are."""
     return {c: v for c, v in obj.coords.variables.items() if not set(plan.names).isdisjoint(v.dims)}
 
 
-def all_coordinates(obj: Any, plan: Plan, made: Mapping[Hashable, Any]) -> Any:
+def all_coordinates(obj: Any, plan: NamedCall, made: Mapping[Hashable, Any]) -> Any:
     """Those that stay, with their indexes, and the new ones: put together without xarray's alignment, which takes
     longer than everything else."""
     import xarray
@@ -175,7 +179,7 @@ def array_like(x: Any, result: Any, coords: Any) -> Any:
 
 
 def on_dataset(
-    function: Callable[..., Any], plan: Plan, ds: Any, new: dict[Hashable, Any], outputs: int
+    function: Callable[..., Any], plan: NamedCall, ds: Any, new: dict[Hashable, Any], outputs: int
 ) -> tuple[Any, ...]:
     """Each variable that has one of the dimensions; the others stay, but are not part of a Dataset of indices."""
     import xarray
@@ -202,7 +206,7 @@ def on_dataset(
     return tuple(out)
 
 
-def on_variable(function: Callable[..., Any], plan: Plan, variable: Any, name: Hashable) -> Any:
+def on_variable(function: Callable[..., Any], plan: NamedCall, variable: Any, name: Hashable) -> Any:
     own = [d for d in plan.names if d in variable.dims]
     if plan.whole and len(own) < len(plan.names):
         raise BadValue(f"it has only {listed(own)} of the dimensions {listed(plan.names)}")

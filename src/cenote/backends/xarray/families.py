@@ -12,13 +12,24 @@ from ...arguments.errors import Argument, BadType, BadValue, describe_type, form
 from ...arguments.values import as_sequence, choice
 from ...geometry.conv import conv_geometry
 from . import is_a, is_labelled
-from .names import BY_DIMENSION, Axes, Names, lay, lay_bins, lay_whole, listed, named_axes, per_dimension, sizes_by_name
+from .names import (
+    BY_DIMENSION,
+    Axes,
+    Names,
+    axes_of_bins,
+    listed,
+    named_axes,
+    per_dimension,
+    sizes_by_name,
+    whole_axes,
+    window_axes,
+)
 
 Given = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Plan:
+class NamedCall:
     """What a call by name is: its windows, and the arguments of the function for a variable with these dimensions."""
 
     names: Names  # of the dimensions that change, in the window's order
@@ -33,12 +44,12 @@ class Plan:
 # ------------------------------------------------------------------------------------------- kinds of functions
 
 
-def windowed(obj: Any, given: Given) -> Plan:
+def windowed(obj: Any, given: Given) -> NamedCall:
     padding = given.pop("padding", 0)
     window = sizes_by_name("window", given.pop("window"), given.pop("axes", None), tuple(obj.dims))
     stride, dilation = given.pop("stride", None), given.pop("dilation", 1)
-    axes = lay(window, stride, padding, dilation, given.get("ceil_mode", False), obj.sizes)
-    return Plan(tuple(axes), lambda names: {**given, **window_arguments([axes[n] for n in names], padding)}, axes)
+    axes = window_axes(window, stride, padding, dilation, given.get("ceil_mode", False), obj.sizes)
+    return NamedCall(tuple(axes), lambda names: {**given, **window_arguments([axes[n] for n in names], padding)}, axes)
 
 
 def window_arguments(axes: list[Any], padding: Any) -> Given:
@@ -51,18 +62,18 @@ def window_arguments(axes: list[Any], padding: Any) -> Given:
     }
 
 
-def adaptive(obj: Any, given: Given) -> Plan:
+def adaptive(obj: Any, given: Given) -> NamedCall:
     size = sizes_by_name("output_size", given.pop("output_size"), given.pop("axes", None), tuple(obj.dims))
-    axes = lay_bins(size, obj.sizes)
-    return Plan(tuple(axes), lambda names: {**given, "output_size": tuple(size[n] for n in names)}, axes)
+    axes = axes_of_bins(size, obj.sizes)
+    return NamedCall(tuple(axes), lambda names: {**given, "output_size": tuple(size[n] for n in names)}, axes)
 
 
-def over_whole(obj: Any, given: Given) -> Plan:
-    axes = lay_whole(named_axes(given.pop("axes"), tuple(obj.dims)), obj.sizes)
-    return Plan(tuple(axes), lambda names: given, axes)
+def over_whole(obj: Any, given: Given) -> NamedCall:
+    axes = whole_axes(named_axes(given.pop("axes"), tuple(obj.dims)), obj.sizes)
+    return NamedCall(tuple(axes), lambda names: given, axes)
 
 
-def unpooled(obj: Any, given: Given) -> Plan:
+def unpooled(obj: Any, given: Given) -> NamedCall:
     """The coordinates of the elements that were pooled are not known: those dimensions have none."""
     indices = given.pop("indices")
     if type(indices) is not type(obj):
@@ -85,7 +96,7 @@ def unpooled(obj: Any, given: Given) -> Plan:
             "output_shape": None if sizes is None else tuple(sizes[n] for n in names),
         }
 
-    return Plan(tuple(window), arguments, indices=indices)
+    return NamedCall(tuple(window), arguments, indices=indices)
 
 
 def in_pairs(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -102,7 +113,7 @@ def all_of(argument: str, value: Any, window: Mapping[Hashable, Any]) -> dict[Ha
     return per_dimension(argument, value, window)
 
 
-def filtered(obj: Any, given: Given) -> Plan:
+def filtered(obj: Any, given: Given) -> NamedCall:
     k, axes = given.pop("k"), given.pop("axes", None)
     if is_labelled(k):  # whose dimensions say where it lies
         if not is_a(k, "DataArray"):
@@ -125,28 +136,28 @@ def filtered(obj: Any, given: Given) -> Plan:
     for name, taps in window.items():
         reach = (taps - 1) * dilation[name] if isinstance(dilation[name], int) else 0
         pads[name] = (reach, reach) if mode == "full" else ((reach + 1) // 2, reach // 2) if mode == "same" else 0
-    laid = lay(window, stride, pads, dilation, False, obj.sizes)
+    axes = window_axes(window, stride, pads, dilation, False, obj.sizes)
 
     def arguments(names: Names) -> Given:
         strides, dilations = tuple(stride[n] for n in names), tuple(dilation[n] for n in names)
         return {**given, "k": k, "stride": strides, "dilation": dilations}
 
-    return Plan(names, arguments, laid, whole=True, center=lambda reach: (reach + 1) // 2)
+    return NamedCall(names, arguments, axes, whole=True, center=lambda reach: (reach + 1) // 2)
 
 
-def convolved(obj: Any, given: Given) -> Plan:
+def convolved(obj: Any, given: Given) -> NamedCall:
     """Convolution with channels goes by position, as ``layout`` says; the dimensions keep their names."""
     spatial, channel = positions(obj, given)
     options: Given = {name: given.get(name, default) for name, default in CONV_DEFAULTS.items()}
     geometry = conv_geometry(obj.shape, np.shape(given["w"]), **options)
     axes = dict(zip(spatial, geometry.axes, strict=True))
-    return Plan((*spatial, *channel), lambda names: given, axes, by_axes=False, center=lambda reach: reach // 2)
+    return NamedCall((*spatial, *channel), lambda names: given, axes, by_axes=False, center=lambda reach: reach // 2)
 
 
-def transposed(obj: Any, given: Given) -> Plan:
+def transposed(obj: Any, given: Given) -> NamedCall:
     """The results lie between the elements: the spatial dimensions have no coordinates."""
     spatial, channel = positions(obj, given)
-    return Plan((*spatial, *channel), lambda names: given, by_axes=False)
+    return NamedCall((*spatial, *channel), lambda names: given, by_axes=False)
 
 
 CONV_DEFAULTS = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "layout": "channels_last"}
@@ -174,7 +185,7 @@ def positions(obj: Any, given: Given) -> tuple[Names, Names]:
     return spatial, tuple(obj.dims[max(begin - 1, 0) : begin] if first else obj.dims[last:])
 
 
-FAMILIES: dict[str, Callable[[Any, Given], Plan]] = {
+FAMILIES: dict[str, Callable[[Any, Given], NamedCall]] = {
     **dict.fromkeys(("max_pool", "min_pool", "avg_pool", "sum_pool", "lp_pool", "smooth_max_pool"), windowed),
     **dict.fromkeys(("median_pool", "mode_pool", "pool", "output_shape"), windowed),
     "adaptive_max_pool": adaptive,

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from ...arguments.errors import Argument, BadType, BadValue, Cause, Hint, format_value
+from ...arguments.errors import Argument, BadType, BadValue, Cause, Hint, Misfit, format_value
 from ...arguments.values import as_sequence
 from ...geometry.axes import Axis
 from ...geometry.window import adaptive_geometry, global_geometry, parse_window
@@ -14,7 +14,7 @@ from ...geometry.window import adaptive_geometry, global_geometry, parse_window
 Names: TypeAlias = tuple[Hashable, ...]
 Axes: TypeAlias = dict[Hashable, Axis]  # by dimension, in the window's order
 
-# In the place of the call to write, which the hints know: see dimensions.py there.
+# In the place of the call to write, which the hints know: see labelled.py there.
 BY_DIMENSION = Hint(": give a dict by name")
 
 
@@ -94,7 +94,7 @@ def per_dimension(argument: str, value: Any, default: Mapping[Hashable, Any]) ->
     return dict.fromkeys(default, value)
 
 
-def lay(
+def window_axes(
     window: Mapping[Hashable, Any], stride: Any, padding: Any, dilation: Any, ceil_mode: Any, sizes: Mapping[Any, int]
 ) -> Axes:
     """The window on each of its dimensions."""
@@ -106,12 +106,12 @@ def lay(
         pad = paddings[name]
         pad = (pad,) if as_sequence(pad) is not None else pad
         with along(name):
-            laid = parse_window((size,), strides[name], pad, dilations[name], ceil_mode).on((sizes[name],))
-        out[name] = laid.axes[0]
+            geometry = parse_window((size,), strides[name], pad, dilations[name], ceil_mode).on((sizes[name],))
+        out[name] = geometry.axes[0]
     return out
 
 
-def lay_bins(output_size: Mapping[Hashable, Any], sizes: Mapping[Any, int]) -> Axes:
+def axes_of_bins(output_size: Mapping[Hashable, Any], sizes: Mapping[Any, int]) -> Axes:
     out = {}
     for name, size in output_size.items():
         with along(name):
@@ -119,7 +119,7 @@ def lay_bins(output_size: Mapping[Hashable, Any], sizes: Mapping[Any, int]) -> A
     return out
 
 
-def lay_whole(names: Names, sizes: Mapping[Any, int]) -> Axes:
+def whole_axes(names: Names, sizes: Mapping[Any, int]) -> Axes:
     out = {}
     for name in names:
         with along(name):
@@ -134,5 +134,9 @@ def along(name: Hashable) -> Iterator[None]:
         yield
     except Cause as cause:
         called = f"dimension {name!r}"
-        parts = [type(part)(part.replace("axis 0", called)) for part in cause.args]
+        texts = [part.replace("axis 0", called) for part in cause.args]
+        parts = [
+            Misfit(text, part.call) if isinstance(part, Misfit) else type(part)(text)
+            for part, text in zip(cause.args, texts, strict=True)
+        ]
         raise type(cause)(*parts if called in "".join(parts) else (f"{called}: ", *parts)) from None

@@ -46,7 +46,21 @@ def pool2d(X: ArrayLike, pool_size: Sequence[int], mode: Literal["max", "avg"] =
            [5.],
            [8.]], dtype=float32)
 
-    Windows are moved by one element and lie inside of the matrix. The result is float32.
+    Windows are moved by one element and lie inside of the matrix.
+
+    Parameters
+    ----------
+    X : array_like or Tensor
+        Matrix of any real dtype.
+    pool_size : sequence of int
+        Height and width of the window.
+    mode : {"max", "avg"}, optional
+        Maximum or average.
+
+    Returns
+    -------
+    ndarray or Tensor
+        One float32 per window.
     """
     data = operand(X, "X")
     call(select_dtype, NAMES, data.dtype)

@@ -73,8 +73,26 @@ def avg_pool(
     >>> flax.avg_pool(x, (3,), padding=((-1, 1),))[0, :, 0]  # without the first element
     array([3., 4., 3.])
 
-    Padding is zero. The divisor is the window size or, without ``count_include_pad``, the number of elements that are
-    not padding: a window that has none is then NaN.
+    Padding is zero.
+
+    Parameters
+    ----------
+    inputs : array_like or Tensor
+        Input of shape (batch…, spatial…, features).
+    window_shape : sequence of int
+        Size of the window along each spatial axis.
+    strides : sequence of int, optional
+        Step of the window along each spatial axis. Defaults to ones.
+    padding : str or sequence of (int, int), optional
+        "VALID", "SAME", "SAME_LOWER", or one (low, high) pair per spatial axis; negative numbers crop.
+    count_include_pad : bool, optional
+        Divide by the window size or, if False, by the number of elements that are not padding: a window that has none
+        is then NaN.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Average of each window. Floats keep their dtype, integers and bool give float64.
     """
     x = operand(inputs, "inputs")
     laid, window = lay(x, window_shape, strides, padding)
@@ -102,6 +120,22 @@ def max_pool(
 
     Padded elements are never chosen: a window of nothing else is −inf. Complex numbers are ordered by their real parts,
     then by their imaginary parts.
+
+    Parameters
+    ----------
+    inputs : array_like or Tensor
+        Input of shape (batch…, spatial…, features).
+    window_shape : sequence of int
+        Size of the window along each spatial axis.
+    strides : sequence of int, optional
+        Step of the window along each spatial axis. Defaults to ones.
+    padding : str or sequence of (int, int), optional
+        "VALID", "SAME", "SAME_LOWER", or one (low, high) pair per spatial axis; negative numbers crop.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Largest element of each window, in the dtype of ``inputs``.
     """
     x = operand(inputs, "inputs")
     laid, window = lay(x, window_shape, strides, padding)
@@ -119,6 +153,22 @@ def min_pool(
     >>> x = np.array([3.0, 1.0, 4.0, 1.0, 5.0]).reshape(1, 5, 1)
     >>> flax.min_pool(x, (2,), None, "same_lower")[0, :, 0]
     array([3., 1., 1., 1., 1.])
+
+    Parameters
+    ----------
+    inputs : array_like or Tensor
+        Input of shape (batch…, spatial…, features).
+    window_shape : sequence of int
+        Size of the window along each spatial axis.
+    strides : sequence of int, optional
+        Step of the window along each spatial axis. Defaults to ones.
+    padding : str or sequence of (int, int), optional
+        "VALID", "SAME", "SAME_LOWER", or one (low, high) pair per spatial axis; negative numbers crop.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Smallest element of each window, in the dtype of ``inputs``.
     """
     x = operand(inputs, "inputs")
     laid, window = lay(x, window_shape, strides, padding)
@@ -147,8 +197,28 @@ def pool(
     array([3, 6])
 
     ``np.add``, ``np.maximum`` and ``np.minimum`` with the ``init`` that changes nothing, 0, −inf or inf, keep the dtype
-    of ``inputs``, integers included. ``init`` is used once per window and padded elements are skipped. Which functions
-    have a derivative, and how to give one to others, is told by :func:`cenote.pool` and :func:`cenote.reducer`.
+    of ``inputs``, integers included. :func:`cenote.pool` and :func:`cenote.reducer` describe which functions have a
+    derivative, and how to give one to others.
+
+    Parameters
+    ----------
+    inputs : array_like or Tensor
+        Input of shape (batch…, spatial…, features).
+    init : scalar
+        First argument of the first call, used once per window.
+    reduce_fn : callable
+        Function of two arrays that returns one. It is not called on padding.
+    window_shape : sequence of int
+        Size of the window along each spatial axis.
+    strides : sequence of int or None
+        Step of the window along each spatial axis. None means ones.
+    padding : str or sequence of (int, int)
+        "VALID", "SAME", "SAME_LOWER", or one (low, high) pair per spatial axis; negative numbers crop.
+
+    Returns
+    -------
+    ndarray or Tensor
+        Reduction of each window.
     """
     x = operand(inputs, "inputs")
     known = monoid(init, as_ufunc(reduce_fn))

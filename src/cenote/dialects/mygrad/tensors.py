@@ -24,6 +24,7 @@ from ...backends import dispatch
 from ...backends.tensor import TensorBackend
 from ...dtypes import has_nan, is_complex, is_known
 from ...ops.base import Op
+from .._classes import answered
 from .in_place import replace, write
 
 View = Callable[[autodiff.Tensor], autodiff.Tensor]
@@ -50,9 +51,9 @@ class Tensor(autodiff.Tensor):
         That of the data by default.
     constant : bool, optional
         By default integers and bool are constants, which they must be, and floats are not.
-    copy : bool
+    copy : bool, optional
         If False, memory is shared where it can be.
-    ndmin : int
+    ndmin : int, optional
         The least number of axes; axes of length 1 are put in front.
     """
 
@@ -61,6 +62,7 @@ class Tensor(autodiff.Tensor):
     _view: Any  # the function that makes it of its base
     _views: weakref.WeakValueDictionary[int, Tensor] | None
 
+    @answered
     def __init__(
         self,
         x: ArrayLike,
@@ -248,12 +250,17 @@ def tensor(
         That of the data by default.
     constant : bool, optional
         By default integers and bool are constants, which they must be, and floats are not.
-    copy : bool
-        If False, memory is shared where it can be, and a Tensor with the wanted properties is given back itself; with
-        more axes, as ``ndmin`` asks, it is a function of the given one. Any other Tensor is new, with a history of
-        its own.
-    ndmin : int
+    copy : bool, optional
+        If False, memory is shared where it can be, and a Tensor with the wanted properties is returned itself; with
+        more axes, as ``ndmin`` asks, the result is a function of it. Any other Tensor is new, with a history of its
+        own.
+    ndmin : int, optional
         The least number of axes; axes of length 1 are put in front.
+
+    Returns
+    -------
+    Tensor
+        A Tensor of mygrad.
     """
     data, fixed = read(arr_like, "arr_like", dtype, constant, copy, ndmin)
     if (

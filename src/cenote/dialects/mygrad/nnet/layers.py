@@ -45,6 +45,11 @@ def max_pool(x: ArrayLike, pool: Ints, stride: Ints, *, constant: bool | None = 
         The step of the window, which must reach the end of each axis exactly: nothing is left over.
     constant : bool, optional
         True gives a constant Tensor. False gives one that is not: where ``x`` is a constant, a new variable.
+
+    Returns
+    -------
+    Tensor
+        Largest element of each window, in the dtype of ``x``.
     """
     data = operand(x)
     sizes = ints("pool", pool, 1)
@@ -98,11 +103,19 @@ def conv_nd(
     ----------
     x, filter_bank : array_like or Tensor
         Anything but a Tensor is a constant.
-    stride, padding, dilation : int or one int per convolved axis
-        Filters must reach the end of each padded axis exactly: nothing is left over. A dilated filter that just fits,
-        which mygrad refuses, is laid.
+    stride : int or tuple of int
+        Step of the filters: one int for all convolved axes, or one per axis.
+    padding, dilation : int or tuple of int, optional
+        Zeros at both ends of each axis, and spacing between the elements of a filter. Filters must reach the end of
+        each padded axis exactly: nothing is left over. A dilated filter that just fits, which mygrad rejects, is
+        accepted.
     constant : bool, optional
         True gives a constant Tensor. False gives one that is not: where both operands are constants, a new variable.
+
+    Returns
+    -------
+    Tensor
+        Array of shape (N, F, G0, …).
     """
     data, filters = operand(x), operand(filter_bank, "filter_bank")
     if data.ndim < 3:
