@@ -14,6 +14,8 @@ from other_backends import outcome
 
 Function = Callable[..., Any]
 
+SQUARES = cn.reducer(lambda a, b: a + b * b, lambda a, b: (1.0, 2 * b))
+
 # Every function on windows, with its options.
 POOLS: dict[str, Function] = {
     "max": cn.max_pool,
@@ -35,14 +37,17 @@ POOLS: dict[str, Function] = {
     "median omit": lambda x, **w: cn.median_pool(x, nan="omit", **w),
     "median single": lambda x, **w: cn.median_pool(x, dtype=np.float32, **w),
     "mode": lambda x, **w: cn.mode_pool(x, **w),
-    "pool": lambda x, window, **w: cn.pool(x, window, 0.5 if x.dtype.kind == "f" else 1, np.maximum, **w),
+    "pool": lambda x, window, **w: cn.pool(x, window, 1, np.maximum, **w),
+    "pool sum": lambda x, window, **w: cn.pool(x, window, 1, np.add, **w),
+    "pool product": lambda x, window, **w: cn.pool(x, window, 1, np.multiply, **w),
+    "pool reducer": lambda x, window, **w: cn.pool(x, window, 1, SQUARES, **w),
     "pool function": lambda x, window, **w: cn.pool(x, window, np.float64(1), lambda a, b: a + 2 * b, **w),
     "adaptive max": lambda x, axes, **w: cn.adaptive_max_pool(x, tuple(3 for _ in axes), axes=axes),
     "adaptive avg": lambda x, axes, **w: cn.adaptive_avg_pool(x, tuple(5 for _ in axes), axes=axes),
     "global max": lambda x, axes, **w: cn.global_max_pool(x, axes=axes),
     "global avg": lambda x, axes, **w: cn.global_avg_pool(x, axes=axes),
 }
-DIFFERENTIABLE = [name for name in POOLS if not name.startswith(("pool", "mode"))]
+DIFFERENTIABLE = [name for name in POOLS if name not in ("pool function", "mode")]
 WITH_INDICES: dict[str, Function] = {
     "max": lambda x, **w: cn.max_pool(x, return_indices=True, **w),
     "min omit": lambda x, **w: cn.min_pool(x, nan="omit", return_indices=True, **w),

@@ -150,6 +150,11 @@ def is_time(dtype: DType) -> bool:
     return row(dtype).kind == "time"
 
 
+def may_hold_words(dtype: DType) -> bool:
+    """Strings and Python objects, of which only the elements say whether they are numbers."""
+    return dtype.kind in "OSUT"
+
+
 def has_nan(dtype: DType) -> bool:
     return row(dtype).has_nan
 

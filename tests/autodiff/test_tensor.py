@@ -241,7 +241,7 @@ def test_what_is_not_there_says_so() -> None:
         (lambda: np.add.outer(x, x), "np.add.outer is not defined for Tensors"),
         (lambda: np.spacing(x), "np.spacing is not defined for Tensors"),
         (lambda: np.exp(x, where=np.array([True, False])), "np.exp: Tensors take no where"),
-        (lambda: np.sum(x, where=np.array([True, False])), "unexpected keyword argument 'where'"),
+        (lambda: np.sum(x, where=np.array([True, False])), "np.sum: Tensors take no where="),
         (lambda: x.astype(str), "astype: dtype="),
         (lambda: np.var(cn.Tensor([1j])), "the magnitude of a complex number has no complex derivative"),
     ]

@@ -128,7 +128,7 @@ def test_threads_do_not_meet() -> None:
     (TypeError, "grad(3)", "grad: f=3 is an int: a function is needed"),
     (ValueError, "grad(np.sin)(x)", r"grad: f must give a scalar, it gave shape \(2,\): sum it, or use vjp"),
     (ValueError, "grad(lambda a: (a, a))(1.0)", "grad: f must give a scalar, it gave a tuple"),
-    (ValueError, "grad(cube, 1)(x)", "grad: argnums=1: f was called with 1 arguments, there is no number 1"),
+    (ValueError, "grad(cube, 1)(x)", "grad: argnums=1: f was called with 1 positional argument, there is no number 1"),
     (TypeError, "grad(cube, 0.5)(x)", "grad: argnums=0.5: an int or a tuple of ints is needed"),
     (TypeError, "value_and_grad(cube, (True,))(x)", r"value_and_grad: argnums=\(True,\): an int or a tuple"),
     (TypeError, "grad(lambda a: np.absolute(a).sum())(x * 1j)", "the absolute value of a complex number"),

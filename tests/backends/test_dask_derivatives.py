@@ -147,8 +147,37 @@ def test_the_generic_pool(fn: Any) -> None:
     assert same_bits(computed(*lazy_pull(g))[0], pull(g)[0])
     t = rng.standard_normal(x.shape)
     assert same_bits(computed(cn.jvp(f, (chunked(x, rng),), (t,))[1])[0], cn.jvp(f, (x,), (t,))[1])
-    with pytest.raises(TypeError, match="has first derivatives only"):
-        cn.grad(lambda x: cn.grad(lambda x: f(x).sum())(x).sum())(chunked(x, rng))
+
+
+@pytest.mark.parametrize("fn", [np.multiply, np.hypot, cn.reducer(np.multiply, lambda a, b: (b, a))])
+def test_the_generic_pool_to_every_order(fn: Any) -> None:
+    x = np.random.default_rng(3).standard_normal((7, 8)) + 3
+    rng = np.random.default_rng(4)
+    g, t = rng.standard_normal((3, 4)), rng.standard_normal(x.shape)
+
+    def f(x: Any) -> Any:
+        return cn.pool(x, (2, 3), 1.0, fn, stride=2, padding=((0, 0), (1, 1)))
+
+    def pulled(x: Any, g: Any) -> Any:
+        return cn.vjp(f, x)[1](g)[0]
+
+    def pushed(x: Any, t: Any) -> Any:
+        return cn.jvp(f, (x,), (t,))[1]
+
+    lazy_x, lazy_g, lazy_t = (chunked(a, rng) for a in (x, g, t))
+    orders: list[Callable[..., Any]] = [
+        lambda x, g, t: cn.vjp(pulled, x, g)[1](t),  # reverse over reverse, by both arguments
+        lambda x, g, t: cn.jvp(pulled, (x, g), (t, g))[1],
+        lambda x, g, t: cn.vjp(pushed, x, t)[1](g),
+        lambda x, g, t: cn.jvp(pushed, (x, t), (t, t))[1],
+        lambda x, g, t: cn.vjp(lambda x: cn.vjp(pulled, x, g)[1](t)[0], x)[1](t),
+    ]
+    for order in orders:
+        expected, found = as_tuple(order(x, g, t)), as_tuple(order(lazy_x, lazy_g, lazy_t))
+        assert all(isinstance(a, da.Array) for a in found)
+        for got, real in zip(computed(*found), expected, strict=True):
+            assert np.abs(real).max() > 0.1
+            assert same_bits(got, real)
 
 
 def test_a_function_without_a_derivative() -> None:

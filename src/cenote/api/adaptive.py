@@ -31,10 +31,12 @@ def adaptive_max_pool(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank and memory layout; bool, integer or real floating dtype.
-    output_size : int or tuple of (int or None)
+        Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
+        xarray array gives a result of its own kind.
+    output_size : int, tuple of (int or None), or dict
         Number of bins along each pooled axis; None keeps the axis as it is. A tuple applies to the trailing axes, or to
-        ``axes``. An int applies to every axis in ``axes``, which is then required.
+        ``axes``. An int applies to every axis in ``axes``, which is then required. For an xarray object: a dict of
+        sizes by dimension name.
     axes : int or sequence of int, optional
         Axes of ``x`` that are pooled, in the order of ``output_size``. Defaults to the trailing axes.
     return_indices : bool, optional
@@ -47,7 +49,8 @@ def adaptive_max_pool(
     Returns
     -------
     y : ndarray or Tensor
-        The largest element of each bin, in the dtype of ``x``.
+        The largest element of each bin, in the dtype of ``x``. On an xarray object the keyword ``coord_func`` chooses
+        the coordinates along pooled dimensions: "mean", the default, "first", "last", "min", "max" or "center".
     indices : ndarray of int64
         Only with ``return_indices=True``: flat row-major index over the pooled axes of ``x``.
 
@@ -103,10 +106,12 @@ def adaptive_avg_pool(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank and memory layout; bool, integer, floating or complex dtype.
-    output_size : int or tuple of (int or None)
+        Input of any rank and memory layout; bool, integer, floating or complex dtype. A torch tensor or a JAX, dask or
+        xarray array gives a result of its own kind.
+    output_size : int, tuple of (int or None), or dict
         Number of bins along each pooled axis; None keeps the axis as it is. A tuple applies to the trailing axes, or to
-        ``axes``. An int applies to every axis in ``axes``, which is then required.
+        ``axes``. An int applies to every axis in ``axes``, which is then required. For an xarray object: a dict of
+        sizes by dimension name.
     axes : int or sequence of int, optional
         Axes of ``x`` that are pooled, in the order of ``output_size``. Defaults to the trailing axes.
     dtype : dtype, optional
@@ -120,7 +125,8 @@ def adaptive_avg_pool(
     Returns
     -------
     ndarray or Tensor
-        Average of each bin.
+        Average of each bin. On an xarray object the keyword ``coord_func`` chooses the coordinates along pooled
+        dimensions: "mean", the default, "first", "last", "min", "max" or "center".
 
     See Also
     --------
@@ -162,9 +168,10 @@ def global_max_pool(x: ArrayLike, *, axes: int | Sequence[int], out: NDArray[Any
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank and memory layout; bool, integer or real floating dtype.
+        Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
+        xarray array gives a result of its own kind.
     axes : int or sequence of int
-        Axes of ``x`` to pool over.
+        Axes of ``x`` to pool over. For an xarray object: dimension names.
     out : ndarray, optional
         Array to write the result to, which is then returned. It must have the shape and dtype of the result, may have
         any strides, and must not share memory with an input. NumPy inputs only.
@@ -172,7 +179,9 @@ def global_max_pool(x: ArrayLike, *, axes: int | Sequence[int], out: NDArray[Any
     Returns
     -------
     ndarray or Tensor
-        Maximum, in the dtype of ``x``. The pooled axes are kept, with length 1.
+        Maximum, in the dtype of ``x``. The pooled axes are kept, with length 1. On an xarray object the keyword
+        ``coord_func`` chooses the coordinates along pooled dimensions: "mean", the default, "first", "last", "min",
+        "max" or "center".
 
     See Also
     --------
@@ -215,9 +224,10 @@ def global_avg_pool(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank and memory layout; bool, integer, floating or complex dtype.
+        Input of any rank and memory layout; bool, integer, floating or complex dtype. A torch tensor or a JAX, dask or
+        xarray array gives a result of its own kind.
     axes : int or sequence of int
-        Axes of ``x`` to pool over.
+        Axes of ``x`` to pool over. For an xarray object: dimension names.
     dtype : dtype, optional
         Dtype of the result. Floats and complex numbers keep theirs by default; integers and bool give float64. An
         integer dtype gets the value rounded to nearest, ties to even, and clipped to its range; NaN becomes 0. An
@@ -229,7 +239,8 @@ def global_avg_pool(
     Returns
     -------
     ndarray or Tensor
-        Average. The pooled axes are kept, with length 1.
+        Average. The pooled axes are kept, with length 1. On an xarray object the keyword ``coord_func`` chooses the
+        coordinates along pooled dimensions: "mean", the default, "first", "last", "min", "max" or "center".
 
     See Also
     --------

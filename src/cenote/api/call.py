@@ -10,15 +10,10 @@ import numpy as np
 from .. import core
 from ..arguments.arrays import Array
 from ..arguments.errors import BadType, BadValue, describe_type, format_value, hints, pluralize
-from ..autodiff.tensor import Tensor
-from ..backends import dask as _dask  # noqa: F401  which registers itself
-from ..backends import jax as _jax  # noqa: F401
-from ..backends import tensor as _tensor  # noqa: F401
-from ..backends import xarray as _xarray  # noqa: F401
-from ..backends.dispatch import NUMPY, Backend, dispatch
-from ..backends.torch import numpy_dtype_of  # and it registers itself
+from ..backends import libraries as _libraries  # noqa: F401  which registers them
+from ..backends.dispatch import NUMPY, Backend, dispatch, numpy_dtype
 from ..cache import LIMIT
-from ..dtypes import DType, is_bool, is_complex, is_differentiable, is_known, native
+from ..dtypes import DType, is_bool, is_complex, is_known, native
 from ..geometry.window import by_arguments
 from ..ops.base import Op, Spec, WindowOp
 
@@ -93,8 +88,6 @@ def operand_or_none(backend: Backend, x: Any) -> Any:
 def finish(backend: Backend, op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
     """The outputs of an Op, in ``out`` if that is given."""
     if out is None:
-        if backend is not NUMPY:
-            refuse_integer(op, operands)
         return backend.bind(op, *operands)
     targets = check_out(out, op.infer(*map(backend.spec, operands)), operands, backend)
     plan = op.plan_for(operands[0].dtype) if isinstance(op, WindowOp) else None
@@ -112,8 +105,7 @@ def parse_dtype(given: object) -> DType | None:
     """The argument ``dtype`` of a result."""
     if given is None:
         return None
-    if type(given).__module__ == "torch":
-        given = numpy_dtype_of(given)
+    given = numpy_dtype(given)
     if not isinstance(given, (np.dtype, type, str)):
         raise BadType(f"dtype={format_value(given)}: a NumPy dtype is needed, not {describe_type(given)}")
     try:
@@ -137,17 +129,6 @@ def result_dtype(natural: DType, wanted: DType | None) -> DType:
         have, need = ("complex", "complex64 or complex128") if is_complex(natural) else ("real", "a real dtype")
         raise BadType(f"dtype={format_value(str(wanted))}: the result is {have}, {need} is needed")
     return wanted
-
-
-def refuse_integer(op: Op, operands: tuple[Any, ...]) -> None:
-    """No derivative passes through an integer dtype: a Tensor that has one is refused."""
-    after: DType | None = getattr(op, "after", None)
-    if after is None or is_differentiable(after):
-        return
-    if any(isinstance(x, Tensor) and not x.constant for x in operands):
-        raise BadType(
-            f"dtype={format_value(str(after))}: an integer result has no derivative, give a float dtype or x.data"
-        )
 
 
 # ---------------------------------------------------------------------------------------------------- out=

@@ -48,7 +48,8 @@ def conv(
     ----------
     x : array_like or Tensor
         Input of shape ``(*batch, *spatial, C)``, or ``(*batch, C, *spatial)`` with channels first. It has as many
-        spatial axes as ``w``, at least one, and any number of batch axes, including none.
+        spatial axes as ``w``, at least one, and any number of batch axes, including none. A torch tensor or a JAX, dask
+        or xarray array gives a result of its own kind.
     w : array_like or Tensor
         Filters of shape ``(*k, C/groups, O)``, or ``(O, C/groups, *k)`` with channels first.
     bias : array_like or Tensor, optional
@@ -137,7 +138,8 @@ def conv_transpose(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of shape ``(*batch, *spatial, C)``, or ``(*batch, C, *spatial)`` with channels first.
+        Input of shape ``(*batch, *spatial, C)``, or ``(*batch, C, *spatial)`` with channels first. A torch tensor or a
+        JAX, dask or xarray array gives a result of its own kind.
     w : array_like or Tensor
         Filters of the :func:`conv` that it transposes: ``(*k, O/groups, C)``, or ``(C, O/groups, *k)`` with channels
         first.

@@ -41,14 +41,16 @@ def correlate(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank. Axes that are not filtered are batch axes.
+        Input of any rank. Axes that are not filtered are batch axes. A torch tensor or a JAX, dask or xarray array
+        gives a result of its own kind.
     k : array_like or Tensor
         Filter with one axis for each filtered axis of ``x``.
     mode : {"full", "same", "valid"}, optional
         "full": every position at which ``k`` and ``x`` overlap. "same": as many outputs as ``x`` has elements, centred
         as in ``scipy.signal``. "valid": positions at which ``k`` lies inside ``x``. Elements outside ``x`` are zero.
     axes : int or sequence of int, optional
-        Axes of ``x`` to filter along, in the order of the axes of ``k``. Defaults to the trailing axes.
+        Axes of ``x`` to filter along, in the order of the axes of ``k``. Defaults to the trailing axes. For an xarray
+        object: dimension names.
     stride : int or tuple of int, optional
         Step between outputs: one int for all filtered axes, or one per axis.
     dilation : int or tuple of int, optional
@@ -60,7 +62,7 @@ def correlate(
     Returns
     -------
     ndarray or Tensor
-        Filtered array, in the promoted dtype of ``x`` and ``k``. Complex filters are not conjugated.
+        Filtered array, in the promoted dtype of ``x`` and ``k``.
 
     See Also
     --------
@@ -70,6 +72,12 @@ def correlate(
 
     Notes
     -----
+    A complex filter is not conjugated: for the complex correlation of ``np.correlate`` and ``scipy.signal.correlate``
+    pass ``k.conj()``.
+
+    ``x`` and ``k`` are not exchanged if ``k`` is longer, as NumPy does with "same" and "valid", and SciPy with "valid":
+    "same" has the size of ``x``, and "valid" is then a ValueError.
+
     Long filters are applied by FFT where that is faster. Integers wrap around in the promoted dtype; bool is a
     TypeError.
 
@@ -106,14 +114,16 @@ def convolve(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank. Axes that are not filtered are batch axes.
+        Input of any rank. Axes that are not filtered are batch axes. A torch tensor or a JAX, dask or xarray array
+        gives a result of its own kind.
     k : array_like or Tensor
         Filter with one axis for each filtered axis of ``x``.
     mode : {"full", "same", "valid"}, optional
         "full": every position at which ``k`` and ``x`` overlap. "same": as many outputs as ``x`` has elements, centred
         as in ``scipy.signal``. "valid": positions at which ``k`` lies inside ``x``. Elements outside ``x`` are zero.
     axes : int or sequence of int, optional
-        Axes of ``x`` to filter along, in the order of the axes of ``k``. Defaults to the trailing axes.
+        Axes of ``x`` to filter along, in the order of the axes of ``k``. Defaults to the trailing axes. For an xarray
+        object: dimension names.
     stride : int or tuple of int, optional
         Step between outputs: one int for all filtered axes, or one per axis.
     dilation : int or tuple of int, optional
@@ -125,7 +135,7 @@ def convolve(
     Returns
     -------
     ndarray or Tensor
-        Filtered array, in the promoted dtype of ``x`` and ``k``. Complex filters are not conjugated.
+        Filtered array, in the promoted dtype of ``x`` and ``k``.
 
     See Also
     --------
@@ -134,6 +144,9 @@ def convolve(
 
     Notes
     -----
+    ``x`` and ``k`` are not exchanged if ``k`` is longer, as NumPy does with "same" and "valid", and SciPy with "valid":
+    "same" has the size of ``x``, and "valid" is then a ValueError.
+
     Long filters are applied by FFT where that is faster. Integers wrap around in the promoted dtype; bool is a
     TypeError.
 
@@ -174,7 +187,7 @@ def filtered_axes(x: Shape, k: Shape, axes: Any) -> tuple[int, ...]:
     if len(x) >= MOST_AXES:
         raise BadValue(f"x has {len(x)} axes: at most {MOST_AXES - 1} are possible")
     where = None if axes is None else parse_axes(axes)
-    return resolve_axes(where, len(k), x, (K, f" has shape {format_value(k)}, which"))
+    return resolve_axes(where, len(k), x, lambda: (K, f" has shape {format_value(k)}, which"))
 
 
 def filter_geometry(x: Shape, k: Shape, axes: tuple[int, ...], mode: str, stride: Any, dilation: Any) -> ConvGeometry:
@@ -182,7 +195,10 @@ def filter_geometry(x: Shape, k: Shape, axes: tuple[int, ...], mode: str, stride
     strides, dilations = per_axis("stride", stride, len(k), 1), per_axis("dilation", dilation, len(k), 1)
     batch = tuple(n for i, n in enumerate(x) if i not in axes)
     filtered_sizes = tuple(x[i] for i in axes)
-    what = (K, f" has shape {format_value(k)}, which with mode={mode!r} on ", X, f" of shape {format_value(x)}")
+
+    def what() -> tuple[str, ...]:
+        return K, f" has shape {format_value(k)}, which with mode={mode!r} on ", X, f" of shape {format_value(x)}"
+
     out = []
     for q, (n, taps, s, d) in enumerate(zip(filtered_sizes, k, strides, dilations, strict=True)):
         reach = (taps - 1) * d
@@ -194,5 +210,5 @@ def filter_geometry(x: Shape, k: Shape, axes: tuple[int, ...], mode: str, stride
         axis = replace(axis, o=output_size(axis, False, what))
         out.append(replace(axis, position=len(batch) + q))
     y = (*batch, *(axis.o for axis in out), 1)
-    addressable((K, f" has shape {format_value(k)}, ", X, f" has {format_value(x)}: the result"), y)
+    addressable(lambda: (K, f" has shape {format_value(k)}, ", X, f" has {format_value(x)}: the result"), y)
     return ConvGeometry(tuple(out), 1, False, (*batch, *filtered_sizes, 1), (*k, 1, 1), y)

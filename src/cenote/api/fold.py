@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments.arrays import Array, as_array
-from ..arguments.errors import BadType, BadValue, X, describe_type, format_value, hints, public
+from ..arguments.errors import BadType, BadValue, X, describe_type, format_value, hints, pluralize, public
 from ..arguments.values import Padding
-from ..autodiff.tensor import Tensor
+from ..autodiff import folds as _folds  # noqa: F401  which derives them
 from ..backends.dispatch import dispatch
 from ..dtypes import DType, has_nan, native
 from ..geometry.window import parse_window
 from ..ops.fold import Fold, Reducer
 from .call import finish
-from .fold_derivatives import fold_tensor
 from .types import pooling
 
-REDUCING = ("builtins", "numpy", "statistics", "math", "jax.numpy")  # modules with functions that reduce one array
+# Modules with functions that reduce one array.
+REDUCING = ("builtins", "numpy", "numpy.linalg", "statistics", "math", "jax.numpy", "jax.numpy.linalg")
 
 
 @public
@@ -47,6 +47,11 @@ def reducer(
     --------
     pool : Reduce each window with it.
     check_grads : Test that the partial derivatives are right.
+
+    Notes
+    -----
+    ``a`` is what was folded so far, ``b`` the next element. Both functions are called on whole arrays, once per window
+    offset. Second derivatives need a ``partials`` made of NumPy functions with a derivative.
 
     Examples
     --------
@@ -85,10 +90,12 @@ def pool(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank and memory layout; bool, integer, floating or complex dtype.
-    window : int or tuple of int
+        Input of any rank and memory layout; bool, integer, floating or complex dtype. A torch tensor or a JAX, dask or
+        xarray array gives a result of its own kind.
+    window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
-        applies to every axis in ``axes``, which is then required.
+        applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
+        name.
     init : scalar
         Initial value of each reduction. A Python number takes the dtype of ``x``; a NumPy scalar keeps its own.
     reduce_fn : callable
@@ -116,6 +123,8 @@ def pool(
     -------
     ndarray or Tensor
         Reduction of each window, in the dtype that ``reduce_fn`` gives. A window of nothing but padding gives ``init``.
+        On an xarray object the keyword ``coord_func`` chooses the coordinates along pooled dimensions: "mean", the
+        default, "first", "last", "min", "max" or "center".
 
     See Also
     --------
@@ -148,16 +157,32 @@ def pool(
     if geometry.over_colours:
         hints().warn_of_colours(spec.shape)
     fold = Fold(geometry, spec.dtype, scalar, reduce_fn)
-    if out is None and isinstance(data, Tensor):
-        return fold_tensor(data, fold)
     of_library = getattr(backend, "fold", None) if out is None else None
     return of_library(data, fold) if of_library is not None else finish(backend, fold, (data,), out)[0]
+
+
+def kernel_of_pool(x: Array, window: Any, init: Any, reduce_fn: Any, out: Any = None, **options: Any) -> None:
+    """What the compiled core computes of a call of :func:`pool`: nothing if its function has no kernel."""
+    shape = parse_window(window, **options)
+    check_reducer(reduce_fn)
+    scalar: Any = initial(init, x.dtype)[()]
+    fold = Fold(shape.on(x.shape), x.dtype, scalar, reduce_fn)
+    if fold.kernel is not None:
+        fold.kernel(x, fold.geometry)
 
 
 def check_reducer(fn: object) -> None:
     """``fn`` may be a function of two arrays. sum(a, b) and np.max(a, b) have another meaning, and no error."""
     if not callable(fn):
         raise BadType(f"reduce_fn={format_value(fn)}: a function of two arrays is needed, not {describe_type(fn)}")
+    called = fn.fn if isinstance(fn, Reducer) else fn
+    if isinstance(called, np.ufunc) and (called.nin, called.nout) != (2, 1):
+        # np.sqrt(a, b) would write into b, the user's own array.
+        raise BadType(
+            f"reduce_fn={format_value(called)} has {pluralize(called.nin, 'input', 'inputs')} and "
+            f"{pluralize(called.nout, 'output', 'outputs')}: a function of two arrays that returns one is needed, such "
+            "as np.add"
+        )
     if isinstance(fn, (np.ufunc, Reducer)):
         return
     if isinstance(getattr(fn, "__self__", None), np.ufunc) or getattr(fn, "__module__", "") in REDUCING:

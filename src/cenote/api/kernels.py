@@ -9,16 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ..arguments.arrays import Array, as_array
-from ..arguments.errors import BadType, BadValue, describe_type, format_value, public
+from ..arguments.errors import BadType, BadValue, describe_type, format_value, hints, public
 from ..arguments.values import as_int, as_sequence
 from ..core import trace
 from ..dtypes import DType
+from .fold import kernel_of_pool
 
 OPERATIONS = (
     "max_pool", "min_pool", "sum_pool", "avg_pool", "lp_pool", "smooth_max_pool", "median_pool", "mode_pool",
     "adaptive_max_pool", "adaptive_avg_pool", "global_max_pool", "global_avg_pool", "conv", "conv_transpose",
+    "correlate", "convolve", "pool",
 )  # fmt: skip
 WITHOUT_WINDOW = ("global_max_pool", "global_avg_pool")
+WITH_FILTER = ("conv", "conv_transpose", "correlate", "convolve")
 MOST = 2**40  # bytes that are reserved, and never touched
 
 
@@ -29,13 +32,17 @@ def dtype_of(given: DTypeLike | None) -> DType:
         raise BadType(f"dtype={format_value(given)}: {error}") from None
 
 
-def stand_in(name: str, given: object, dtype: DTypeLike | None) -> Array:
-    """The array that was given, or one of the shape that was given, whose memory nobody reads."""
+def is_shape(given: object) -> bool:
     entries = as_sequence(given) if isinstance(given, (tuple, list)) else None
-    if entries is None or not all(isinstance(n, (int, np.integer)) for n in entries):
+    return entries is not None and all(isinstance(n, (int, np.integer)) for n in entries)
+
+
+def stand_in(name: str, given: Any, dtype: DTypeLike | None) -> Array:
+    """The array that was given, or one of the shape that was given, whose memory nobody reads."""
+    if not is_shape(given):
         x = as_array(given, name)
         return x if dtype is None else x.astype(dtype_of(dtype), copy=False)
-    shape = tuple(as_int(name, given, n, 0) for n in entries)
+    shape = tuple(as_int(name, given, n, 0) for n in given)
     wanted = dtype_of(dtype)
     if math.prod(shape) * wanted.itemsize > MOST:
         raise BadValue(f"{name}={format_value(given)}: an array of {wanted} of this shape is larger than 1 TiB")
@@ -58,16 +65,17 @@ def which_kernel(
     Parameters
     ----------
     op : str
-        Name of a pooling or convolution function, such as "max_pool" or "conv".
+        Name of a pooling, convolution or filtering function, such as "max_pool", "conv" or "correlate".
     x_or_shape : array_like or tuple of int
         Input, or its shape, which stands for an array in C order.
     window : int, tuple of int or array_like, optional
-        Second argument of the function: the window, the ``output_size`` of adaptive pooling, or the filters of a
-        convolution or their shape. Global pooling takes none.
+        Second argument of the function: the window, the ``output_size`` of adaptive pooling, or a filter or its shape.
+        Global pooling takes none.
     dtype : dtype, optional
-        Dtype of the input. Defaults to that of the array, or float32 for a shape.
+        With a shape the dtype of the input, float32 by default. With an array it is the argument of the function: the
+        dtype of the result.
     **options
-        Other arguments of the function.
+        Other arguments of the function: ``init`` and ``reduce_fn`` of :func:`pool`.
 
     Returns
     -------
@@ -85,9 +93,13 @@ def which_kernel(
 
     Examples
     --------
-    >>> import cenote as cn
+    >>> import numpy as np, cenote as cn
     >>> cn.which_kernel("max_pool", (2048, 2048), (31, 31), stride=1) in ("column_strips", "separable")
     True
+    >>> cn.which_kernel("correlate", (48_000,), (1025,), mode="same")
+    'overlap_save'
+    >>> cn.which_kernel("avg_pool", np.zeros((64, 64), np.uint8), (2, 2), dtype=np.uint8)
+    'direct_uint'
     """
     if not isinstance(op, str):
         raise BadType(f"op={format_value(op)}: the name of a function is needed, not {describe_type(op)}")
@@ -96,15 +108,22 @@ def which_kernel(
     import cenote  # whose functions it is about: not there yet when this file is imported
 
     function = getattr(cenote, op)
+    if not is_shape(x_or_shape) and dtype is not None:
+        options, dtype = {**options, "dtype": dtype}, None
     x = stand_in("x_or_shape", x_or_shape, dtype)
     if op in WITHOUT_WINDOW:
         arguments: tuple[Any, ...] = ()
     elif window is None:
         raise BadType(f"window=None: {op} needs one")
-    elif op.startswith("conv"):
+    elif op in WITH_FILTER:
         arguments = (stand_in("window", window, x.dtype),)
     else:
         arguments = (window,)
+    if op == "pool":
+        wrong = hints().wrong_call(function, (x, *arguments), options)
+        if wrong is not None:
+            raise BadType(f"op={format_value(op)}: {wrong}")
+        function = kernel_of_pool
     with np.errstate(all="ignore"):
         names = trace(lambda: function(x, *arguments, **options))
     return " + ".join(dict.fromkeys(names)) or "none"

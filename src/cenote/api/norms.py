@@ -32,10 +32,12 @@ def lp_pool(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank and memory layout; bool, integer or real floating dtype.
-    window : int or tuple of int
+        Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
+        xarray array gives a result of its own kind.
+    window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
-        applies to every axis in ``axes``, which is then required.
+        applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
+        name.
     p : float, optional
         Order of the norm: any number above 0, or ``inf`` for the largest magnitude.
     stride : int or tuple of int, optional
@@ -63,7 +65,8 @@ def lp_pool(
     Returns
     -------
     ndarray or Tensor
-        p-norm of each window. A window of nothing but padding gives 0.
+        p-norm of each window. A window of nothing but padding gives 0. On an xarray object the keyword ``coord_func``
+        chooses the coordinates along pooled dimensions: "mean", the default, "first", "last", "min", "max" or "center".
 
     See Also
     --------
@@ -109,10 +112,12 @@ def smooth_max_pool(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank and memory layout; bool, integer or real floating dtype.
-    window : int or tuple of int
+        Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
+        xarray array gives a result of its own kind.
+    window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
-        applies to every axis in ``axes``, which is then required.
+        applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
+        name.
     beta : float, optional
         Sharpness β: any finite number other than 0. The larger, the closer to the maximum; negative gives a smooth
         minimum.
@@ -144,7 +149,8 @@ def smooth_max_pool(
     -------
     ndarray or Tensor
         Smooth maximum of each window. With ``pad_value=None`` a window of nothing but padding gives −inf, or +inf for a
-        negative ``beta``.
+        negative ``beta``. On an xarray object the keyword ``coord_func`` chooses the coordinates along pooled
+        dimensions: "mean", the default, "first", "last", "min", "max" or "center".
 
     See Also
     --------

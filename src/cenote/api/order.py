@@ -38,18 +38,20 @@ def median_pool(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank and memory layout; bool, integer or real floating dtype.
-    window : int or tuple of int
+        Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
+        xarray array gives a result of its own kind.
+    window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
-        applies to every axis in ``axes``, which is then required.
+        applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
+        name.
     stride : int or tuple of int, optional
         Step between windows: one int for all window axes, or one per axis. Defaults to ``window``, so that windows do
         not overlap.
     padding : int, tuple of int, tuple of (int, int) pairs, or str, optional
         Number of elements added at both ends of every window axis: one int for all, one int per axis, or one
         ``(low, high)`` pair per axis. "valid" adds none. "same" pads for ``ceil(n / stride)`` outputs; if the total is
-        odd, the extra element goes to the high end ("same_lower": to the low end). Padding is not
-        part of a window: the median is that of the elements of ``x``.
+        odd, the extra element goes to the high end ("same_lower": to the low end). Padding is not part of
+        a window: the median is that of the elements of ``x``.
     dilation : int or tuple of int, optional
         Spacing between the elements of a window: one int for all window axes, or one per axis.
     ceil_mode : bool, optional
@@ -71,7 +73,9 @@ def median_pool(
     Returns
     -------
     ndarray or Tensor
-        Middle element of each window, or the mean of the two middle ones. A window of nothing but padding gives NaN.
+        Middle element of each window, or the mean of the two middle ones. A window of nothing but padding gives NaN. On
+        an xarray object the keyword ``coord_func`` chooses the coordinates along pooled dimensions: "mean", the
+        default, "first", "last", "min", "max" or "center".
 
     See Also
     --------
@@ -127,18 +131,20 @@ def mode_pool(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank and memory layout; bool or integer dtype.
-    window : int or tuple of int
+        Input of any rank and memory layout; bool or integer dtype. A torch tensor or a JAX, dask or xarray array gives
+        a result of its own kind.
+    window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
-        applies to every axis in ``axes``, which is then required.
+        applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
+        name.
     stride : int or tuple of int, optional
         Step between windows: one int for all window axes, or one per axis. Defaults to ``window``, so that windows do
         not overlap.
     padding : int, tuple of int, tuple of (int, int) pairs, or str, optional
         Number of elements added at both ends of every window axis: one int for all, one int per axis, or one
         ``(low, high)`` pair per axis. "valid" adds none. "same" pads for ``ceil(n / stride)`` outputs; if the total is
-        odd, the extra element goes to the high end ("same_lower": to the low end). Padding is not
-        part of a window: the mode is that of the elements of ``x``.
+        odd, the extra element goes to the high end ("same_lower": to the low end). Padding is not part of
+        a window: the mode is that of the elements of ``x``.
     dilation : int or tuple of int, optional
         Spacing between the elements of a window: one int for all window axes, or one per axis.
     ceil_mode : bool, optional
@@ -154,11 +160,17 @@ def mode_pool(
     -------
     ndarray or Tensor
         Most frequent element of each window, the smallest of several, in the dtype of ``x``. A window of nothing but
-        padding gives 0, or False. It has no derivative.
+        padding gives 0, or False. It has no derivative. On an xarray object the keyword ``coord_func`` chooses the
+        coordinates along pooled dimensions: "mean", the default, "first", "last", "min", "max" or "center".
 
     See Also
     --------
     median_pool : Median of each window, also of floats.
+
+    Notes
+    -----
+    Labels are counted, never averaged: every result is an element of its window. Of several elements that are equally
+    frequent the smallest is the mode.
 
     Examples
     --------

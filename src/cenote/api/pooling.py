@@ -49,10 +49,12 @@ def max_pool(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank and memory layout; bool, integer or real floating dtype.
-    window : int or tuple of int
+        Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
+        xarray array gives a result of its own kind.
+    window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
-        applies to every axis in ``axes``, which is then required.
+        applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
+        name.
     stride : int or tuple of int, optional
         Step between windows: one int for all window axes, or one per axis. Defaults to ``window``, so that windows do
         not overlap.
@@ -84,7 +86,8 @@ def max_pool(
     -------
     y : ndarray or Tensor
         The largest element of each window, in the dtype of ``x``. A window of nothing but padding gives −inf for
-        floats, the smallest value of an integer dtype, False.
+        floats, the smallest value of an integer dtype, False. On an xarray object the keyword ``coord_func`` chooses
+        the coordinates along pooled dimensions: "mean", the default, "first", "last", "min", "max" or "center".
     indices : ndarray of int64
         Only with ``return_indices=True``: flat row-major index over the pooled axes of the unpadded input; −1 for a
         window without an element.
@@ -156,10 +159,12 @@ def min_pool(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank and memory layout; bool, integer or real floating dtype.
-    window : int or tuple of int
+        Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
+        xarray array gives a result of its own kind.
+    window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
-        applies to every axis in ``axes``, which is then required.
+        applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
+        name.
     stride : int or tuple of int, optional
         Step between windows: one int for all window axes, or one per axis. Defaults to ``window``, so that windows do
         not overlap.
@@ -191,7 +196,8 @@ def min_pool(
     -------
     y : ndarray or Tensor
         The smallest element of each window, in the dtype of ``x``. A window of nothing but padding gives +inf for
-        floats, the largest value of an integer dtype, True.
+        floats, the largest value of an integer dtype, True. On an xarray object the keyword ``coord_func`` chooses the
+        coordinates along pooled dimensions: "mean", the default, "first", "last", "min", "max" or "center".
     indices : ndarray of int64
         Only with ``return_indices=True``: flat row-major index over the pooled axes of the unpadded input; −1 for a
         window without an element.
@@ -246,10 +252,11 @@ def output_shape(
     Parameters
     ----------
     shape : tuple of int
-        Shape of the input.
-    window : int or tuple of int
+        Shape of the input, or an xarray object.
+    window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
-        applies to every axis in ``axes``, which is then required.
+        applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
+        name.
     stride : int or tuple of int, optional
         Step between windows: one int for all window axes, or one per axis. Defaults to ``window``, so that windows do
         not overlap.

@@ -38,10 +38,12 @@ def sum_pool(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank and memory layout; bool, integer, floating or complex dtype.
-    window : int or tuple of int
+        Input of any rank and memory layout; bool, integer, floating or complex dtype. A torch tensor or a JAX, dask or
+        xarray array gives a result of its own kind.
+    window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
-        applies to every axis in ``axes``, which is then required.
+        applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
+        name.
     stride : int or tuple of int, optional
         Step between windows: one int for all window axes, or one per axis. Defaults to ``window``, so that windows do
         not overlap.
@@ -70,7 +72,9 @@ def sum_pool(
     Returns
     -------
     ndarray or Tensor
-        Sum of each window. A window of nothing but padding gives 0; with ``nan="omit"``, NaN.
+        Sum of each window. A window of nothing but padding gives 0; with ``nan="omit"``, NaN. On an xarray object the
+        keyword ``coord_func`` chooses the coordinates along pooled dimensions: "mean", the default, "first", "last",
+        "min", "max" or "center".
 
     See Also
     --------
@@ -125,10 +129,12 @@ def avg_pool(
     Parameters
     ----------
     x : array_like or Tensor
-        Input of any rank and memory layout; bool, integer, floating or complex dtype.
-    window : int or tuple of int
+        Input of any rank and memory layout; bool, integer, floating or complex dtype. A torch tensor or a JAX, dask or
+        xarray array gives a result of its own kind.
+    window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
-        applies to every axis in ``axes``, which is then required.
+        applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
+        name.
     stride : int or tuple of int, optional
         Step between windows: one int for all window axes, or one per axis. Defaults to ``window``, so that windows do
         not overlap.
@@ -163,7 +169,8 @@ def avg_pool(
     -------
     ndarray or Tensor
         Average of each window. A window of nothing but padding gives 0, or NaN with ``count_include_pad=False`` or
-        ``nan="omit"``.
+        ``nan="omit"``. On an xarray object the keyword ``coord_func`` chooses the coordinates along pooled dimensions:
+        "mean", the default, "first", "last", "min", "max" or "center".
 
     See Also
     --------

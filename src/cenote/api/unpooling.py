@@ -35,20 +35,22 @@ def max_unpool(
     Parameters
     ----------
     y : array_like or Tensor
-        Pooled values.
+        Pooled values. A torch tensor or a JAX, dask or xarray array gives a result of its own kind.
     indices : array_like of int
         Where each value goes, as returned by ``max_pool(..., return_indices=True)``: flat row-major index over the
         pooled axes of the result. Values with index −1 are skipped; any other index out of range is a ValueError.
-    window : int or tuple of int
+    window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
-        applies to every axis in ``axes``, which is then required.
+        applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
+        name.
     stride : int or tuple of int, optional
         Step between windows: one int for all window axes, or one per axis. Defaults to ``window``, so that windows do
         not overlap.
     padding : int, tuple of int, tuple of (int, int) pairs, or str, optional
         Number of elements added at both ends of every window axis: one int for all, one int per axis, or one
         ``(low, high)`` pair per axis. "valid" adds none. "same" pads for ``ceil(n / stride)`` outputs; if the total is
-        odd, the extra element goes to the high end ("same_lower": to the low end). As for the pooling call.
+        odd, the extra element goes to the high end ("same_lower": to the low end). The same as in
+        the pooling call.
     dilation : int or tuple of int, optional
         Spacing between the elements of a window: one int for all window axes, or one per axis.
     axes : int or sequence of int, optional
@@ -94,7 +96,11 @@ def max_unpool(
         raise BadValue(
             f"indices has shape {places.shape}, ", Argument("y"), f" has shape {values.shape}: they must agree"
         )
-    positions = resolve_axes(shape.axes, shape.rank, values.shape, (Argument("window"), f"={format_value(shape.size)}"))
+
+    def argument() -> tuple[str, ...]:
+        return Argument("window"), f"={format_value(shape.size)}"
+
+    positions = resolve_axes(shape.axes, shape.rank, values.shape, argument)
     if output_shape is None:
         sizes = unpooled_sizes(shape, positions, values.shape)
     else:
@@ -111,6 +117,5 @@ def max_unpool(
     if over_colours(shape.axes, shape.size, values.shape):
         hints().warn_of_colours(values.shape)
     op = Unpool(values.shape, positions, sizes, native(values.dtype))
-    what = (Argument("window"), f"={format_value(shape.size)} on shape {format_value(values.shape)}: the result")
-    addressable(what, op.out_shape)
+    addressable(lambda: (*argument(), f" on shape {format_value(values.shape)}: the result"), op.out_shape)
     return finish(backend, op, (data, where), out)[0]

@@ -129,8 +129,11 @@ def smooth(*given: Any) -> OpOf:
             padded = list(spec.shape)
             for axis in geometry.axes:
                 padded[axis.position] += axis.low + axis.high
-            what = (Argument("padding"), f"={format_value(arguments[2])} with pad_value={fill}: the padded array")
-            addressable(what, tuple(padded))
+            given = arguments[2]
+            addressable(
+                lambda: (Argument("padding"), f"={format_value(given)} with pad_value={fill}: the padded array"),
+                tuple(padded),
+            )
         return SmoothMaxPool(geometry, native(spec.dtype), after, sharpness, fill)
 
     return op

@@ -13,15 +13,16 @@ lower one. Level 0 holds the Tensors that users make.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Never, TypeVar
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ..arguments.arrays import Array, as_array
+from ..arguments.arrays import FOREIGN, LABELLED, Array, as_array, conversion, library_of
 from ..arguments.errors import BadType, BadValue, format_value, hints
 from ..backends.dispatch import is_foreign
 from ..dtypes import DType, is_complex, is_differentiable, is_exact
@@ -31,6 +32,7 @@ from .owning import copied, is_shared
 # What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
 UFUNCS: dict[Any, Callable[..., Any]] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+MISSING: Any = inspect.Parameter.empty
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -80,10 +82,11 @@ class Tensor(NDArrayOperatorsMixin):
     __array_priority__ = 1000
 
     @without_foreign
-    def __init__(self, data: Any, *extra: Never, constant: bool | None = None, **foreign: Never) -> None:
-        if extra or foreign:  # a decorator, as functions have it, would cost a tenth of the call
+    def __init__(self, data: Any = MISSING, *extra: Never, constant: bool | None = None, **foreign: Never) -> None:
+        if extra or foreign or data is MISSING:  # a decorator, as functions have it, would cost a tenth of the call
             options = {"constant": constant, **foreign}
-            raise TypeError(f"Tensor: {hints().explain(Tensor, (data, *extra), options)}") from None
+            given = () if data is MISSING else (data, *extra)
+            raise TypeError(f"Tensor: {hints().explain(Tensor, given, options)}") from None
         value = np.array(data_of(data) if isinstance(data, Tensor) else checked(data))
         if constant is None:
             constant = not is_differentiable(value.dtype)
@@ -152,14 +155,25 @@ class Tensor(NDArrayOperatorsMixin):
 
     def item(self) -> Any:
         """The only element, as a Python number."""
-        return data_of(self).item()
+        return self._constant("item()").item()
 
     def tolist(self) -> Any:
         """The elements, as nested lists of Python numbers."""
-        return data_of(self).tolist()
+        return self._constant("tolist()").tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        self._constant("np.asarray")
         return np.array(self.data, dtype=dtype, copy=copy)
+
+    def _constant(self, conversion: str) -> Any:
+        """The data for a conversion that drops the derivative: refused where one is being taken."""
+        value = current(self)
+        if isinstance(value, Tensor) and value._level and value._node is not None:
+            raise TypeError(
+                f"{conversion} would drop the derivative of a Tensor inside of vjp, jvp, linearize or grad: use NumPy "
+                "functions and operators on the Tensor, such as np.stack for np.array, or its .data if it is a constant"
+            )
+        return data_of(value)
 
     def __len__(self) -> int:
         return len(data_of(self))
@@ -171,7 +185,7 @@ class Tensor(NDArrayOperatorsMixin):
         return bool(data_of(self))
 
     def __float__(self) -> float:
-        return float(data_of(self))
+        return float(self._constant("float()"))
 
     def __int__(self) -> int:
         return int(data_of(self))
@@ -250,13 +264,15 @@ class Tensor(NDArrayOperatorsMixin):
         if options and method == "__call__":
             hint = ": write x = x + y for x += y, or change x.data" if "out" in options else ""
             raise TypeError(f"np.{ufunc.__name__}: Tensors take no {', '.join(options)}{hint}")
+        refuse_others(f"np.{ufunc.__name__}", inputs)
         return rule(*inputs, **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         rule = FUNCTIONS.get(function)
         if rule is None:
             raise TypeError(f"np.{function.__name__} is not defined for Tensors: use it on their .data")
-        return rule(*args, **options)
+        refuse_others(f"np.{function.__name__}", args)
+        return checked_rule(f"np.{function.__name__}", rule, args, options)
 
     def __getitem__(self, key: Any) -> Tensor:
         return FUNCTIONS["getitem"](self, key)  # type: ignore[no-any-return]
@@ -280,10 +296,43 @@ METHODS: dict[str, Callable[..., Any]] = {}
 
 def add_method(name: str, function: Callable[..., Any]) -> None:
     """Make a function of Tensors one of their methods."""
-    METHODS[name] = function
-    if function.__doc__ is None:
-        function.__doc__ = f"As ``numpy.ndarray.{name}``."
-    setattr(Tensor, name, function)
+
+    @functools.wraps(function)
+    def method(self: Tensor, *args: Any, **options: Any) -> Any:
+        return checked_rule(f"Tensor.{name}", function, (self, *args), options)
+
+    if method.__doc__ is None:
+        method.__doc__ = f"As ``numpy.ndarray.{name}``."
+    METHODS[name] = method
+    setattr(Tensor, name, method)
+
+
+def checked_rule(name: str, rule: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """What NumPy's function or method does with Tensors. Words of other libraries, and arguments that only arrays
+    take, are answered."""
+    try:
+        return rule(*args, **options)
+    except TypeError as error:
+        wrong = hints().wrong_option(rule, args, options)
+        raise error if wrong is None else TypeError(f"{name}: {wrong}") from None
+
+
+KNOWN = (np.ndarray, np.generic, int, float, complex, Tensor)
+# Their arrays are part of a computation on Tensors while cenote differentiates a function of them.
+DIFFERENTIATED = ("dask", "jax", "jaxlib")
+
+
+def refuse_others(name: str, args: Sequence[Any]) -> None:
+    """Arrays of other libraries and labelled data, which NumPy would convert, or which would take the result over."""
+    for arg in args:
+        for x in arg if type(arg) in (list, tuple) else (arg,):
+            if isinstance(x, KNOWN):
+                continue
+            library = library_of(type(x))
+            if (library in FOREIGN or library in LABELLED) and library not in DIFFERENTIATED:
+                what = f"{'an' if library == 'xarray' else 'a'} {library} {type(x).__name__}"
+                how = conversion(library, type(x)).format("")
+                raise TypeError(f"{name}: {what} cannot be combined with a Tensor of cenote: convert it with {how}")
 
 
 def checked(data: Any) -> Array:

@@ -22,7 +22,8 @@ def refuse_own_derivatives(x: Any, name: str) -> None:
     """Arrays of a library that records what is done with them are not recorded a second time."""
     advice = getattr(dispatch(x), "own_derivatives", None)
     if advice is not None:
-        raise BadType(f"{name} is {describe_type(x)} of a library with derivatives of its own: {advice}")
+        library = dispatch(x).name
+        raise BadType(f"{name} is a {library} {type(x).__name__}, and {library} has derivatives of its own: {advice}")
 
 
 def traced(f: Callable[..., Any], primals: Sequence[Any], outlives: bool = False, forward: bool = False) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments.errors import Argument, BadType, BadValue, describe_type, format_value, public
+from ..arguments.errors import Argument, BadType, BadValue, describe_type, format_value, pluralize, public
 from ..backends.dispatch import operand
 from ..dtypes import is_differentiable
 
@@ -90,6 +90,10 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     jvp : The same for one set of tangents.
     vjp : Reverse mode.
 
+    Notes
+    -----
+    ``push`` keeps the values inside ``f`` that the derivative needs. It can be differentiated like any function.
+
     Examples
     --------
     >>> import numpy as np, cenote as cn
@@ -152,18 +156,30 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     return run.hand_over(), tangent
 
 
+def check_transform(f: Any, argnums: Any) -> None:
+    """What can be checked of the arguments of grad before the function is called."""
+    if not callable(f):
+        raise BadType(Argument("f"), f"={format_value(f)} is {describe_type(f)}: a function is needed")
+    for n in argnums if isinstance(argnums, (tuple, list)) else (argnums,):
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+            data = "; the arguments of f are given to the gradient, as in grad(f)(x)" if hasattr(n, "shape") else ""
+            raise BadType(f"argnums={format_value(argnums)}: an int or a tuple of ints is needed{data}")
+
+
 def checked_argnums(argnums: Any, count: int) -> tuple[int, ...]:
     numbers = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
     for n in numbers:
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-            raise BadType(f"argnums={format_value(argnums)}: an int or a tuple of ints is needed")
         if not -count <= n < count:
             raise BadValue(
                 f"argnums={format_value(argnums)}: ",
                 Argument("f"),
-                f" was called with {count} arguments, there is no number {n}",
+                f" was called with {pluralize(count, 'positional argument', 'positional arguments')}, there is no "
+                f"number {n}",
             )
-    return tuple(int(n) % count for n in numbers)
+    chosen = tuple(int(n) % count for n in numbers)
+    if len(set(chosen)) < len(chosen):
+        raise BadValue(f"argnums={format_value(argnums)} names an argument twice")
+    return chosen
 
 
 def value_and_gradient(
@@ -186,8 +202,8 @@ def value_and_gradient(
             )
     run = traced(of_chosen, [args[n] for n in chosen])
     if run.many or run.forms[0].shape != ():
-        what = "a tuple" if run.many else f"shape {run.forms[0].shape}"
-        raise BadValue(Argument("f"), f" must give a scalar, it gave {what}: sum it, or use vjp")
+        what = "a tuple: return one of them" if run.many else f"shape {run.forms[0].shape}: sum it"
+        raise BadValue(Argument("f"), f" must give a scalar, it gave {what}, or use vjp")
     gradients = run.transpose(np.ones((), float_of(run.forms[0].dtype)))
     return run.hand_over(), gradients if isinstance(argnums, (tuple, list)) else gradients[0]
 
@@ -227,8 +243,7 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..
     >>> cn.grad(cn.grad(lambda x: x ** 3))(2.0)
     array(12.)
     """
-    if not callable(f):
-        raise BadType(Argument("f"), f"={format_value(f)} is {describe_type(f)}: a function is needed")
+    check_transform(f, argnums)
 
     def gradient(*args: Any, **options: Any) -> Any:
         return value_and_gradient(f, argnums, args, options)[1]
@@ -265,8 +280,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
     >>> cn.value_and_grad(lambda x, y: (x * y).sum(), argnums=(0, 1))(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     (array(11.), (array([3., 4.]), array([1., 2.])))
     """
-    if not callable(f):
-        raise BadType(Argument("f"), f"={format_value(f)} is {describe_type(f)}: a function is needed")
+    check_transform(f, argnums)
 
     def both(*args: Any, **options: Any) -> Any:
         return value_and_gradient(f, argnums, args, options)

@@ -18,8 +18,9 @@ class Backend(Protocol):
     """One array library.
 
     It may have ``fold(x, op)`` for the generic pool, whose functions of arrays may be the library's own, and
-    ``trace(f, primals, forward)`` if the library itself differentiates functions of its arrays, and
-    ``check_alike(arrays)`` if they cannot take part in a call of Tensors.
+    ``trace(f, primals, forward)`` if the library itself differentiates functions of its arrays,
+    ``check_alike(arrays)`` if they cannot take part in a call of Tensors, and ``numpy_dtype(given)`` if it has dtypes
+    of its own: None for anything else.
     """
 
     name: str
@@ -105,6 +106,16 @@ def is_foreign(x: object) -> bool:
     """Whether this is an array of another library, neither NumPy's nor a Tensor."""
     kind = type(x)
     return kind is not np.ndarray and (OF_TYPE.get(kind) or backend_of_type(kind)).name not in ("numpy", "tensor")
+
+
+def numpy_dtype(given: object) -> object:
+    """The NumPy dtype of a dtype of another library; anything else as it is."""
+    for backend in BACKENDS:
+        convert = getattr(backend, "numpy_dtype", None)
+        found = None if convert is None else convert(given)
+        if found is not None:
+            return found
+    return given
 
 
 def operand(x: Any, name: str = "x") -> Any:

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments.errors import BadType, format_value
 from ..autodiff.recording import apply
 from ..autodiff.tensor import Tensor, data_of
+from ..dtypes import DType, is_differentiable
 from ..ops.base import Op, Spec
 from .dispatch import dispatch, is_foreign, register
 
@@ -35,7 +37,19 @@ class TensorBackend:
             check = getattr(dispatch(x), "check_alike", None) if is_foreign(x) else None
             if check is not None:
                 check(held)
+        refuse_integer(op, operands)
         return apply(op, *operands)
+
+
+def refuse_integer(op: Op, operands: tuple[Any, ...]) -> None:
+    """No derivative passes through an integer dtype: a Tensor that has one is refused."""
+    after: DType | None = getattr(op, "after", None)
+    if after is None or is_differentiable(after):
+        return
+    if any(isinstance(x, Tensor) and not x.constant for x in operands):
+        raise BadType(
+            f"dtype={format_value(str(after))}: an integer result has no derivative, give a float dtype or x.data"
+        )
 
 
 register(TensorBackend(), first=True)

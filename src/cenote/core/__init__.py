@@ -8,7 +8,7 @@ from .._core import CallCache, ConvCallCache, limit_threads, trace
 from .buffers import empty, memory_order
 from .conv import FORMS, convolve
 from .conversion import convert
-from .indexing import gather, scatter_add, unpool, unpool_gather
+from .indexing import checked_offsets, gather, scatter_add, unpool, unpool_gather
 from .order import median_plan, median_pool, median_with_offsets, mode_plan, mode_pool
 from .plans import Plan, run, run_into
 from .pooling import (
@@ -37,6 +37,7 @@ __all__ = [
     "Plan",
     "avg_plan",
     "avg_pool",
+    "checked_offsets",
     "convert",
     "convolve",
     "empty",

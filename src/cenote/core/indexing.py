@@ -3,23 +3,77 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import _core
 from ..arguments.arrays import Array
+from ..arguments.errors import BadValue
 from ..dtypes import accumulator, native
-from ..geometry.axes import Geometry
+from ..geometry.axes import Axis, Geometry
 from .buffers import as_storage, dense, empty, from_order, memory_order, to_order
 from .plans import core_axes
+from .pooling import offset_dtype
 
 # What the core moves without a conversion.
 MOVED = (np.dtype(np.float32), np.dtype(np.float64))
 
 
+checking = ContextVar("checking", default=False)
+
+
+@contextmanager
+def checked_offsets() -> Iterator[None]:
+    """Within it, argmax offsets that lead out of the array are an error: those of a program that was stored. Offsets
+    that a call has just computed need no check, which would cost a tenth of a backward pass."""
+    token = checking.set(True)
+    try:
+        yield
+    finally:
+        checking.reset(token)
+
+
+def check_offsets(offsets: Array, geometry: Geometry) -> None:
+    """Each offset is that of a real element of its window, or the largest number, for a window without one."""
+    if offsets.shape != geometry.out_shape or offsets.dtype != offset_dtype(geometry):
+        raise BadValue(
+            f"offsets of shape {offsets.shape} and dtype {offsets.dtype}: shape {geometry.out_shape} and dtype "
+            f"{offset_dtype(geometry)} are needed, as a maximum gives them"
+        )
+    # The largest number and 1 are 0.
+    outside = (offsets + 1).max(initial=0) > geometry.valid_tap_count
+    weight = 1
+    for axis in reversed(geometry.axes):
+        outside = outside or leads_outside(offsets, axis, weight)
+        weight *= len(axis.valid_taps)
+    if outside:
+        raise BadValue("an offset leads out of its window or to a padded element: a maximum gives none of these")
+
+
+def leads_outside(offsets: Array, axis: Axis, weight: int) -> bool:
+    """Whether an offset is not that of a real element along an axis: windows that have all elements are not read."""
+    taps = axis.valid_taps
+    (partial,) = np.nonzero(axis.number(False) < len(taps))
+    if not partial.size:
+        return False
+    along = tuple(-1 if i == axis.position else 1 for i in range(offsets.ndim))
+    held = offsets.take(partial, axis=axis.position)
+    tap = held.astype(np.int64) // weight % len(taps) + taps.start
+    element = axis.first[partial].reshape(along) + tap * axis.d
+    inside = (element >= 0) & (element < axis.n)
+    if axis.lengths is not None:
+        inside &= tap < np.array(axis.lengths, np.int64)[partial].reshape(along)
+    return not (inside | (held == np.iinfo(held.dtype).max)).all()
+
+
 def gather(x: Array, offsets: Array, geometry: Geometry) -> Array:
     """The element of each window that the argmax offsets say, 0 for a window without one."""
+    if checking.get():
+        check_offsets(offsets, geometry)
     dtype = native(x.dtype)
     elements = np.asarray(x, accumulator(dtype))
     order = memory_order(offsets)
@@ -30,6 +84,8 @@ def gather(x: Array, offsets: Array, geometry: Geometry) -> Array:
 
 def scatter_add(g: Array, offsets: Array, geometry: Geometry) -> Array:
     """Each value of ``g`` added to the element of its window that the offsets say: the adjoint of :func:`gather`."""
+    if checking.get():
+        check_offsets(offsets, geometry)
     order = memory_order(offsets)
     if order is None and g.dtype in MOVED and g.flags.c_contiguous and offsets.flags.c_contiguous:
         x = empty(geometry.shape, g.dtype)

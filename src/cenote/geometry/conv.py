@@ -17,7 +17,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..arguments.errors import Argument, BadType, BadValue, Hint, W, X, describe_type, format_value, pluralize
+from ..arguments.errors import (
+    OTHER_LAYOUT,
+    Argument,
+    BadType,
+    BadValue,
+    Hint,
+    W,
+    X,
+    describe_type,
+    format_value,
+    pluralize,
+)
 from ..arguments.values import addressable, as_int, as_sequence, choice, per_axis
 from .axes import Axis
 from .window import by_arguments, output_size, padded_axis, parse_padding
@@ -26,6 +37,8 @@ Shape: TypeAlias = tuple[int, ...]
 
 MOST_ELEMENTS = 2**46  # on one axis, padding and the reach of a filter included
 LAYOUTS = ("channels_last", "channels_first")
+WITHOUT_CHANNELS = "; correlate and convolve filter without channel axes"
+NEEDS_CHANNELS = "; give x and w channel axes, of size 1 if there is one channel"
 # The axes of w by layout, for a convolution and for a transposed one.
 FILTERS = {
     ("conv", False): "(*k, C/groups, O)",
@@ -94,7 +107,7 @@ def dims_of(x: Shape, w: Shape, layout: object, operation: str) -> ConvDims:
         raise BadValue(
             W,
             f" has shape {format_value(w)}: at least 3 axes are needed, {FILTERS[operation, first]}",
-            Hint("; correlate and convolve filter without channel axes"),
+            Hint(WITHOUT_CHANNELS if operation == "conv" else NEEDS_CHANNELS),
         )
     rank = len(w) - 2
     if len(x) < rank + 1:
@@ -121,7 +134,7 @@ def other_layout(x: Shape, w: Shape, groups: int, operation: str, first: bool) -
     dims = dims_of(x, w, LAYOUTS[not first], operation) if all(w) else None
     if dims is None or dims.channels != (dims.inner * groups if operation == "conv" else dims.outer):
         return Hint()
-    return Hint(f"; with layout={LAYOUTS[not first]!r} they would agree")
+    return Hint(f"{OTHER_LAYOUT}{LAYOUTS[not first]!r} they would agree")
 
 
 def parse_groups(value: object) -> int:
@@ -171,17 +184,20 @@ def build_conv(
             W,
             f", axis {0 if dims.channels_first else rank + 1} of shape {format_value(w)}",
         )
+
+    def what() -> tuple[str, ...]:
+        return W, f" has shape {format_value(w)}, which on ", X, f" of shape {format_value(x)}"
+
     axes = []
     for i, (n, k, s, d) in enumerate(zip(dims.spatial, dims.kernel, strides, dilations, strict=True)):
         pad = pads if isinstance(pads, str) else pads[i]
         axis = padded_axis(dims.position + i, n, k, s, d, pad)
         check_extent(axis, w)
         if not isinstance(pad, str):
-            what = (W, f" has shape {format_value(w)}, which on ", X, f" of shape {format_value(x)}")
             axis = replace(axis, o=output_size(axis, False, what))
         axes.append(axis)
     y = dims.shape(tuple(axis.o for axis in axes), dims.outer)
-    addressable((W, f" has shape {format_value(w)}, ", X, f" has {format_value(x)}: the result"), y)
+    addressable(lambda: (W, f" has shape {format_value(w)}, ", X, f" has {format_value(x)}: the result"), y)
     return ConvGeometry(tuple(axes), number, dims.channels_first, x, w, y)
 
 
@@ -262,7 +278,7 @@ def build_transpose(
         check_extent(axis, w)
         axes.append(replace(axis, o=o))
     x = dims.shape(tuple(axis.n for axis in axes), dims.inner * number)
-    addressable((W, f" has shape {format_value(w)}, ", X, f" has {format_value(y)}: the result"), x)
+    addressable(lambda: (W, f" has shape {format_value(w)}, ", X, f" has {format_value(y)}: the result"), x)
     return ConvGeometry(tuple(axes), number, dims.channels_first, x, w, y)
 
 

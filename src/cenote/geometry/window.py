@@ -19,14 +19,25 @@ from typing import Literal, TypeAlias, TypeVar
 import numpy as np
 
 from .. import cache
-from ..arguments.errors import MISFIT, WHICH_AXES, Argument, BadType, BadValue, describe_type, format_value, pluralize
-from ..arguments.pictures import has_colours
+from ..arguments.errors import (
+    MISFIT,
+    WHICH_AXES,
+    Argument,
+    BadType,
+    BadValue,
+    Misfit,
+    describe_type,
+    format_value,
+    pluralize,
+)
+from ..arguments.pictures import sides
 from ..arguments.values import INT64_MAX, addressable, as_flag, as_index, as_int, as_sequence, per_axis
 from .axes import Axis, Geometry, bins
 
 T = TypeVar("T")
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 Parts: TypeAlias = tuple[str, ...]  # of a cause
+Prefix: TypeAlias = Callable[[], Parts]  # called when something is wrong: formatting takes longer than checking
 PADDINGS = "'valid', 'same', 'same_lower', an int, one int per axis or one (low, high) pair per axis"
 
 
@@ -83,23 +94,23 @@ def parse_axes(value: object) -> tuple[int, ...]:
     return tuple(as_index("axes", value, entry) for entry in entries)
 
 
-def agree(what: Parts, rank: int, axes: tuple[int, ...] | None) -> None:
+def agree(what: Prefix, rank: int, axes: tuple[int, ...] | None) -> None:
     """``what`` has one entry for each of ``axes``."""
     if axes is not None and len(axes) != rank:
         raise BadValue(
-            *what,
+            *what(),
             f" has {pluralize(rank, 'entry', 'entries')}, axes={format_value(axes)} names "
             f"{pluralize(len(axes), 'axis', 'axes')}: give one entry for each axis",
         )
 
 
-def resolve_axes(axes: tuple[int, ...] | None, rank: int, shape: tuple[int, ...], what: Parts) -> tuple[int, ...]:
+def resolve_axes(axes: tuple[int, ...] | None, rank: int, shape: tuple[int, ...], what: Prefix) -> tuple[int, ...]:
     """Which axes of an array of ``shape`` ``what``, which has ``rank`` entries, lies on."""
     ndim = len(shape)
     if axes is None:
         if rank > ndim:
             raise BadValue(
-                *what,
+                *what(),
                 f" has {pluralize(rank, 'axis', 'axes')}, shape {format_value(shape)} has {ndim}: "
                 f"{rank - ndim} too many",
             )
@@ -125,7 +136,7 @@ def resolve_axes(axes: tuple[int, ...] | None, rank: int, shape: tuple[int, ...]
 
 def over_colours(axes: tuple[int, ...] | None, size: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     """Whether a window of two axes runs over the colours of a picture, because its axes were not named."""
-    return axes is None and len(size) == 2 and size[1] > 1 and has_colours(shape)
+    return axes is None and len(size) == 2 and size[1] > 1 and sides(shape) is not None
 
 
 # ----------------------------------------------------------------------------------------------- geometry
@@ -142,7 +153,7 @@ def padded_axis(position: int, n: int, k: int, s: int, d: int, padding: tuple[in
     return Axis(position, n, 0, k, s, d, *padding)
 
 
-def output_size(axis: Axis, ceil_mode: bool, what: Parts) -> int:
+def output_size(axis: Axis, ceil_mode: bool, what: Prefix) -> int:
     """The number of windows on one axis: the floor rule, or the ceil rule with windows that start in the
     high padding left out."""
     n, s = axis.n, axis.s
@@ -165,17 +176,36 @@ def output_size(axis: Axis, ceil_mode: bool, what: Parts) -> int:
         else:
             short = "ceil_mode leaves out a window that starts in the high padding"
         raise BadValue(
-            *what,
-            f"{MISFIT}{axis.position}: "
-            f"it needs {needed} {'element' if reach == 1 else 'elements'}, there are {there}: {short}",
+            *what(),
+            Misfit(
+                f"{MISFIT}{axis.position}: "
+                f"it needs {needed} {'element' if reach == 1 else 'elements'}, there are {there}: {short}",
+                alone(axis, ceil_mode),
+            ),
         )
     return o
 
 
-def lay(window: Window, shape: tuple[int, ...]) -> Geometry:
-    name = Argument("window")
-    what = (name, f"={format_value(window.size)} on shape {format_value(shape)}")
-    positions = resolve_axes(window.axes, window.rank, shape, (name, f"={format_value(window.size)}"))
+def alone(axis: Axis, ceil_mode: bool) -> str:
+    """The call that draws the windows on one axis, whichever operation and other axes they are of."""
+    options = {
+        "stride": axis.s if axis.s != axis.k else None,
+        "padding": (axis.low if axis.low == axis.high else ((axis.low, axis.high),)) or None,
+        "dilation": axis.d if axis.d > 1 else None,
+        "ceil_mode": ceil_mode or None,
+    }
+    written = "".join(f", {name}={value}" for name, value in options.items() if value is not None)
+    return f'cn.explain("max_pool", ({axis.n},), ({axis.k},){written})'
+
+
+def geometry_on(window: Window, shape: tuple[int, ...]) -> Geometry:
+    def argument() -> Parts:
+        return Argument("window"), f"={format_value(window.size)}"
+
+    def what() -> Parts:
+        return *argument(), f" on shape {format_value(shape)}"
+
+    positions = resolve_axes(window.axes, window.rank, shape, argument)
     # The core counts the elements of a window, padded ones included, in 64 bits.
     if math.prod(window.size) > INT64_MAX:
         product = f"{'*'.join(map(str, window.size))} = {math.prod(window.size)}"
@@ -192,14 +222,14 @@ def lay(window: Window, shape: tuple[int, ...]) -> Geometry:
         total = axis.n + axis.low + axis.high + axis.s + reach
         if total > INT64_MAX:
             raise BadValue(
-                *what,
+                *what(),
                 f": on axis {position} its reach ({axis.k} - 1)*{axis.d} + 1, stride {axis.s}, padding "
                 f"{axis.low} + {axis.high} and the {axis.n} elements add up to {total}, which does not fit 64 bits",
             )
         o = axis.o if isinstance(padding, str) else output_size(axis, window.ceil_mode, what)
         axes.append(replace(axis, o=o))
     geometry = Geometry(shape, tuple(axes), over_colours=over_colours(window.axes, window.size, shape))
-    addressable((*what, ": the result"), geometry.out_shape)
+    addressable(lambda: (*what(), ": the result"), geometry.out_shape)
     return geometry
 
 
@@ -223,7 +253,7 @@ class Window:
         key = (self, shape)
         geometry: Geometry | None = cache.lookup(key)
         if geometry is None:
-            geometry = lay(self, shape)
+            geometry = geometry_on(self, shape)
             cache.insert(key, geometry, geometry.bytes)
         return geometry
 
@@ -259,7 +289,7 @@ def build(window: object, stride: object, padding: object, dilation: object, cei
     sizes = parse_size("window", window, where, 1)
     size = tuple(as_int("window", window, entry, 1) for entry in sizes)
     rank = len(size)
-    agree((Argument("window"), f"={format_value(size)}"), rank, where)
+    agree(lambda: (Argument("window"), f"={format_value(size)}"), rank, where)
     return Window(
         size=size,
         stride=size if stride is None else per_axis("stride", stride, rank, 1),
@@ -309,17 +339,20 @@ def adaptive_geometry(shape: tuple[int, ...], output: object, axes: object) -> G
 def build_adaptive(shape: tuple[int, ...], output: object, axes: object) -> Geometry:
     where = None if axes is None else parse_axes(axes)
     entries = parse_size("output_size", output, where, 0)
-    what = (Argument("output_size"), f"={format_value(output)}")
+
+    def what() -> Parts:
+        return Argument("output_size"), f"={format_value(output)}"
+
     positions = resolve_axes(where, len(entries), shape, what)
     out_shape = list(shape)
     for entry, position in zip(entries, positions, strict=True):
         if shape[position] == 0:
             raise BadValue(
-                *what, f" on shape {format_value(shape)}: axis {position} has size 0, there is nothing to pool"
+                *what(), f" on shape {format_value(shape)}: axis {position} has size 0, there is nothing to pool"
             )
         if entry is not None:
             out_shape[position] = as_int("output_size", output, entry, 0, "ints or None")
-    addressable((*what, f" on shape {format_value(shape)}: the result"), tuple(out_shape))
+    addressable(lambda: (*what(), f" on shape {format_value(shape)}: the result"), tuple(out_shape))
     axes_of_bins = tuple(bins(position, shape[position], out_shape[position]) for position in positions)
     mixed = over_colours(where, tuple(1 + (axis.n != axis.o) for axis in axes_of_bins), shape)
     return Geometry(shape, axes_of_bins, over_colours=mixed)
@@ -330,7 +363,7 @@ def global_geometry(shape: tuple[int, ...], axes: object) -> Geometry:
     where = parse_axes(axes)
     if not where:
         raise BadValue(Argument("axes"), "=() is empty: name at least one axis to pool")
-    positions = resolve_axes(where, len(where), shape, (Argument("axes"), f"={format_value(where)}"))
+    positions = resolve_axes(where, len(where), shape, lambda: (Argument("axes"), f"={format_value(where)}"))
     for position in positions:
         if shape[position] == 0:
             raise BadValue(

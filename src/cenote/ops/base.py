@@ -2,8 +2,8 @@
 
 An :class:`Op` is a frozen dataclass whose fields are its parameters: geometry, dtypes, options. It is hashable, gives
 the shapes and dtypes of its results without data (:meth:`Op.infer`), computes them on NumPy arrays
-(:meth:`Op.evaluate`), defines them slowly (:meth:`Op.reference`), and knows its derivative (:meth:`Op.linearize`). A
-backend interprets Ops on the arrays of one library: it needs nothing else.
+(:meth:`Op.evaluate`), and knows its derivative (:meth:`Op.linearize`). A backend interprets Ops on the arrays of one
+library: it needs nothing else. What an operation means is defined in ``reference/``, which only tests import.
 
 Derivatives are linear operators made of Ops. An Op that is linear in its first operand has a transpose ``T``: an Op
 with the same further operands, which are residuals. So a derivative has derivatives itself, in both modes and of every
@@ -165,10 +165,6 @@ class Op(Record):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """The outputs, of NumPy arrays."""
         raise NotImplementedError
-
-    def reference(self, *operands: Array) -> tuple[Array, ...]:
-        """The same by the slow definition, where there is one."""
-        raise NotImplementedError(f"{self.name} has no definition of its own")
 
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         """A part of the first output, given as a range on each of its axes: the Op that computes this part, and the

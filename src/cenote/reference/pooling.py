@@ -123,7 +123,7 @@ def least(dtype: DType, largest: bool) -> Array:
 
 
 def select(x: Array, geometry: Geometry, largest: bool, omit: bool) -> tuple[Array, NDArray[np.int64]]:
-    """max_pool (``largest``) or min_pool: the values, and the flat index of the winning element or −1."""
+    """max_pool (``largest``) or min_pool: the values, and the flat index of the chosen element or −1."""
     dtype = select_dtype(x.dtype)
     x = x.astype(dtype)
     rank, out = len(geometry.axes), geometry.out_shape
@@ -133,7 +133,7 @@ def select(x: Array, geometry: Geometry, largest: bool, omit: bool) -> tuple[Arr
     nan = isnan(elements)
     alive = real & ~nan if omit else real
     value = np.full(out, np.nan if omit and has_nan(dtype) else least(dtype, largest), dtype)
-    winner = np.full(out, -1, np.int64)
+    argmax = np.full(out, -1, np.int64)
     held_nan = np.zeros(out, bool)
     for tap in range(taps):
         element = elements[..., tap]
@@ -141,27 +141,27 @@ def select(x: Array, geometry: Geometry, largest: bool, omit: bool) -> tuple[Arr
             beats = element > value if largest else element < value
         if not omit:
             beats = beats | nan[..., tap]
-        take = alive[..., tap] & ((winner < 0) | (beats & ~held_nan))
+        take = alive[..., tap] & ((argmax < 0) | (beats & ~held_nan))
         value = np.where(take, element, value)
-        winner = np.where(take, tap, winner)
+        argmax = np.where(take, tap, argmax)
         held_nan = held_nan | (take & nan[..., tap])
-    return value, flat_index(winner, geometry, rank)
+    return value, flat_index(argmax, geometry, rank)
 
 
-def flat_index(winner: NDArray[np.int64], geometry: Geometry, rank: int) -> NDArray[np.int64]:
+def flat_index(argmax: NDArray[np.int64], geometry: Geometry, rank: int) -> NDArray[np.int64]:
     """From the tap within the window to the element within the pooled axes, row-major over them."""
-    index = np.zeros(winner.shape, np.int64)
+    index = np.zeros(argmax.shape, np.int64)
     taps: list[NDArray[np.int64]] = []
-    rest = np.maximum(winner, 0)
+    rest = np.maximum(argmax, 0)
     for axis in reversed(geometry.axes):  # np.unravel_index is wrong for more than 8192 elements with a last axis of 1
         rest, tap = np.divmod(rest, max(axis.k, 1))
         taps.insert(0, tap)
     for axis, tap in zip(geometry.axes, taps, strict=True):
-        shape = [1] * winner.ndim
+        shape = [1] * argmax.ndim
         shape[axis.position] = axis.o
         j = np.arange(axis.o).reshape(shape)
         index = index * axis.n + axis.elements[j, tap]
-    return np.where(winner < 0, -1, index)
+    return np.where(argmax < 0, -1, index)
 
 
 # ------------------------------------------------------------------------------------------ sums and averages
