@@ -17,7 +17,7 @@ import xarray as xr
 
 import cenote as cn
 
-WINDOW = {"lat": 15, "lon": 15}  # elements of 1° to elements of 15°
+WINDOW = {"lat": 15, "lon": 15}  # grid cells of 1° to grid cells of 15°
 
 
 def sea_surface(months: int) -> xr.DataArray:
@@ -38,7 +38,7 @@ def sea_surface(months: int) -> xr.DataArray:
 
 
 def coarsened_by_area(field: xr.DataArray, window: dict[str, int]) -> xr.DataArray:
-    """The mean over the area of each window, of the elements that have data."""
+    """The mean over the area of each window, of the grid cells that have data."""
     area = np.cos(np.radians(field.lat)).where(field.notnull(), 0.0).transpose(*field.dims)
     total = cn.sum_pool(field.fillna(0.0) * area, window)
     return (total / cn.sum_pool(area, window)).assign_attrs(field.attrs).rename(field.name)
@@ -56,7 +56,7 @@ def main() -> None:
     by_area, plain = coarsened_by_area(field, WINDOW), cn.avg_pool(field, WINDOW, nan="omit")
     print(f"{dict(field.sizes)} to {dict(by_area.sizes)}, latitudes {by_area.lat.values[:3]} …")
 
-    # The coarse field has the mean of the fine one, if its elements count by the area that they stand for.
+    # The coarse field has the mean of the fine one, if its grid cells count by the area that they stand for.
     area = np.cos(np.radians(field.lat)) * field.notnull()
     coarse_area = cn.sum_pool(area, WINDOW)
     fine = mean_over(field, area).mean()

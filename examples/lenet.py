@@ -94,7 +94,7 @@ def load() -> tuple[Split, Split]:
 
 
 def batches(x: np.ndarray, y: np.ndarray, size: int, rng: np.random.Generator) -> Iterator[Split]:
-    """Without end; every picture once before any is seen again, each moved by up to one element."""
+    """Without end; every picture once before any is seen again, each moved by up to one pixel."""
     padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="edge")
     while True:
         order = rng.permutation(len(x))

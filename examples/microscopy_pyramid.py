@@ -1,7 +1,7 @@
-"""A microscopy volume and its element labels as OME-Zarr image pyramids, which viewers open at any zoom.
+"""A microscopy volume and its cell labels as OME-Zarr image pyramids, which viewers open at any zoom.
 
-Intensities are averaged from level to level. Labels are numbers of elements: their pyramid takes the most frequent one,
-because the average of element 3 and element 9 is not element 6.
+Intensities are averaged from level to level. A label names a cell: the pyramid of labels takes the most frequent
+one, because the average of cell 3 and cell 9 is not cell 6.
 
 Needs:  cenote, NumPy, zarr (python -m pip install '.[files]')
 Run:    python examples/microscopy_pyramid.py [--out FOLDER]
@@ -24,13 +24,13 @@ PIXEL = (2.0, 0.65, 0.65)  # micrometers on z, y, x: a microscope resolves depth
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def make_elements(shape: tuple[int, int, int], number: int, seed: int = 0) -> tuple[Array, Array]:
-    """Round elements of different brightness in noise, and which element each voxel belongs to (0: none)."""
+def make_cells(shape: tuple[int, int, int], number: int, seed: int = 0) -> tuple[Array, Array]:
+    """Round cells of different brightness in noise, and which cell each voxel belongs to (0: none)."""
     rng = np.random.default_rng(seed)
     z, y, x = (size * np.arange(n, dtype=np.float32) for n, size in zip(shape, PIXEL, strict=True))
     labels = np.zeros(shape, np.uint16)
     light = np.full(shape, 100.0, np.float32)
-    for element in range(1, number + 1):
+    for cell in range(1, number + 1):
         centre = rng.uniform(0, (z[-1], y[-1], x[-1]))
         radius, brightness = rng.uniform(6, 12), rng.uniform(300, 900)
         parts = [np.abs(axis - c) <= radius for axis, c in zip((z, y, x), centre, strict=True)]
@@ -38,7 +38,7 @@ def make_elements(shape: tuple[int, int, int], number: int, seed: int = 0) -> tu
         squares = [(axis[part] - c) ** 2 for axis, part, c in zip((z, y, x), parts, centre, strict=True)]
         distance = squares[0][:, None, None] + squares[1][:, None] + squares[2]
         inside = distance <= radius**2
-        labels[box] = np.where(inside, element, labels[box])
+        labels[box] = np.where(inside, cell, labels[box])
         light[box] += np.where(inside, brightness * (1 - distance / radius**2 / 2), 0)
     return rng.poisson(light).astype(np.uint16), labels
 
@@ -67,19 +67,17 @@ def describe(out: Path) -> list[str]:
     return lines
 
 
-def run(folder: Path, shape: tuple[int, int, int] = (64, 256, 256), elements: int = 40) -> None:
+def run(folder: Path, shape: tuple[int, int, int] = (64, 256, 256), cells: int = 40) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    volume, labels = make_elements(shape, elements)
-    for name, data, op in (("elements", volume, "avg"), ("labels", labels, "mode")):
+    volume, labels = make_cells(shape, cells)
+    for name, data, op in (("cells", volume, "avg"), ("labels", labels, "mode")):
         source = folder / f"{name}-raw.zarr"
         zarr.create_array(source, data=data, chunks=(32, 64, 64), overwrite=True)
         pyramid(source, folder / f"{name}.zarr", op)
         print(f"{folder / f'{name}.zarr'}, by {op}:", *describe(folder / f"{name}.zarr"), sep="\n")
     coarsest: Any = zarr.open_group(folder / "labels.zarr", mode="r")["3"]
     seen = np.unique(coarsest[...])
-    print(
-        f"{len(seen) - 1} of {elements} elements are still there at level 3, none that was not there before:", end=" "
-    )
+    print(f"{len(seen) - 1} of {cells} cells are still there at level 3, none that was not there before:", end=" ")
     print(bool(np.isin(seen, labels).all()))
 
 

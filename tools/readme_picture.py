@@ -68,7 +68,7 @@ def picture() -> str:
     results = [
         ("max_pool(x, (4, 4))", "keeps thin lines", cn.max_pool(x, window)),
         ("avg_pool(x, (4, 4))", "blurs them", cn.avg_pool(x, window)),
-        ("smooth_max_pool(x, (4, 4))", f"β={BETA:g}, minus log(16)/β", smooth),
+        ("smooth_max_pool(x, (4, 4))", f"beta={BETA:g}, −log(16)/{BETA:g}", smooth),
     ]
     width = GAP + (1 + len(results)) * (SIDE + GAP)
     out = [

@@ -1,6 +1,8 @@
-"""Write docs/scale.md: what was measured (benchmarks/scale.json), and what follows for a petabyte (tools/petabyte.py).
+"""Write docs/scale.md: what was measured (benchmarks/scale.json, and benchmarks/labelled.json if it is there), and what
+follows for a petabyte (tools/petabyte.py).
 
-Run:  python benchmarks/scale.py --json benchmarks/scale.json, then python tools/scale_page.py
+Run:  python benchmarks/scale.py --json benchmarks/scale.json, python benchmarks/labelled.py --json
+benchmarks/labelled.json, then python tools/scale_page.py
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from petabyte import MONTH, RECORD, SHAPE, Machine, measured, plan, pool, pyrami
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
 SIDES = (None, 256, 512, 1024)
 MACHINES = (1, 4, 16, 64, 256)
+LABELLED = RECORD.with_name("labelled.json")
 FASTER = 10  # times the storage, for what comes after it
 CHOSEN = 256
 
@@ -51,17 +54,17 @@ array([500002, 500004, 500006])
 - Inside a task cenote uses one thread, because dask runs as many tasks as there are CPUs.
 - A worker that is killed costs its tasks, which others repeat; the result is the same.
 
-A graph of 10,000 blocks takes {graph:.1f} s of CPU time, all tasks made.
+A graph of 10,000 blocks takes {graph:.1f} s of CPU time, including its tasks.
 
 ## Measured
 
-{threads} threads. Other processes took up to {busy:.0f} % of the CPUs meanwhile: read the ratios.
+{threads} threads. Other processes took up to {busy:.0f} % of the CPUs meanwhile: only ratios are meaningful.
 
 | chunked in memory, 256×512×512, end to end | speedup over dask.array.coarsen |
 |---|---|
 {coarsen}
 
-| zarr to zarr, uint16, zstd | share of a plain copy's speed | by CPU time | MB of input per second and CPU |
+{labelled}| zarr to zarr, uint16, zstd | speed relative to a plain copy | by CPU time | MB of input per second and CPU |
 |---|---|---|---|
 {files}
 
@@ -100,7 +103,7 @@ lost during a pyramid on {many}; each loss repeats at most {cores} tasks of {rep
    {minutes:.0f} minutes to build, so compute a larger array in parts.
 5. **Level 0.** A pyramid copies the input, which takes more time than all other levels together.
 
-`cenote pyramid … --resume` goes on after a kill, of itself or of the cluster, and ends with the same bytes.
+`cenote pyramid … --resume` resumes after it or the cluster was killed, and ends with the same bytes.
 """
 
 
@@ -117,12 +120,29 @@ def coarsen_rows(record: dict[str, Any]) -> str:
     return "\n".join(f"| {name} | {t['dask.array.coarsen'] / t['cenote']:.0f}× |" for name, t in rows)
 
 
+def labelled_table(record: dict[str, Any]) -> str:
+    """DataArrays vs. xarray itself: a row for each call, a column for each kind of array inside."""
+    backings = list(dict.fromkeys(row["backing"] for row in record["rows"]))
+    speedups = {(row["name"], row["backing"]): f"{row['xarray'] / row['cenote']:.1f}×" for row in record["rows"]}
+    names = dict.fromkeys(row["name"] for row in record["rows"])
+    side = record["side"]
+    busy = f"Other processes took {100 * (record['busy'] or 0):.0f} % of the CPUs."
+    lines = [
+        f"DataArrays of {side}³ float32 vs. xarray's own coarsen and rolling, {record['threads']} threads. {busy}",
+        "",
+        f"| speedup over xarray | {' | '.join(f'of {backing}' for backing in backings)} |",
+        "|---" * (1 + len(backings)) + "|",
+        *(f"| {name} | {' | '.join(speedups.get((name, b), '') for b in backings)} |" for name in names),
+    ]
+    return "\n".join(lines) + "\n\n"
+
+
 def file_rows(record: dict[str, Any]) -> str:
     files, lines = record["zarr"], []
     for name in ("avg 2×2×2 to uint16", "max 3×3×3 s1"):
         rate = files["bytes"] / files["cpu"][name] / 1e6
         shares = files["copy"] / files[name], files["cpu"]["copy"] / files["cpu"][name]
-        lines.append(f"| {name} | {shares[0]:.2f} | {shares[1]:.2f} | {rate:.0f} |")
+        lines.append(f"| {name} | {shares[0]:.2f}× | {shares[1]:.2f}× | {rate:.0f} |")
     return "\n".join(lines)
 
 
@@ -145,8 +165,9 @@ def page() -> str:
     enough = next(n for n, outcomes in found.items() if outcomes[0].hours < 1.1 * least)
     many = MACHINES[-1]
     busy = max((record[name].get("busy") or 0.0 for name in ("coarsen", "zarr", "graph")), default=0.0)
+    labelled = labelled_table(json.loads(LABELLED.read_text(encoding="utf-8"))) if LABELLED.exists() else ""
     return TEXT.format(
-        graph=record["graph"]["graph"], threads=record["threads"], busy=100 * busy,
+        graph=record["graph"]["graph"], threads=record["threads"], busy=100 * busy, labelled=labelled,
         coarsen=coarsen_rows(record), files=file_rows(record), shape="×".join(f"{n:,}" for n in SHAPE),
         layouts="\n".join(layout_lines), cores=machine.cores, network=machine.network * 8e-9,
         memory=machine.memory / 1e9,

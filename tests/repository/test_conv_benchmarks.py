@@ -32,8 +32,8 @@ def test_work_is_counted_by_the_direct_sum() -> None:
 
 def test_the_rows_have_the_peers_and_goals_that_are_listed() -> None:
     every = [row for row in rows() if isinstance(row.case, Conv)]
-    assert {row.section for row in every} == {"conv", "conv vjp", "conv other", "conv long"}
-    found = [row for row in every if row.section != "conv long"]
+    assert {row.section for row in every} == {"conv", "conv vjp", "conv small", "conv other", "conv long", "calls"}
+    found = [row for row in every if row.section in ("conv", "conv vjp", "conv other")]
     for row in found:
         case = row.case
         assert isinstance(case, Conv)
@@ -58,3 +58,23 @@ def test_long_filters_are_compared_with_transforms() -> None:
     for row in found:
         assert row.peers == ("scipy", "fftconvolve")
         assert [goal.kind for goal in row.goals] == ["ahead"]
+
+
+def test_small_planes_are_compared_with_everybody() -> None:
+    found = [row for row in rows() if row.section == "conv small"]
+    assert len(found) == 12
+    for row in found:
+        case = row.case
+        assert isinstance(case, Conv)
+        assert np.prod(case.output_shape[2:]) <= 7 * 7
+        assert case.weights().size > np.prod(case.shape)  # the filters are the larger part
+        first = ("torch", "jax", "onnxruntime")
+        assert row.peers == (("torch",) if case.mode == "vjp" else first if case.layout == "first" else first[:2])
+        assert [(goal.kind, goal.bound) for goal in row.goals] == [("ahead", 1.0)]
+
+
+def test_the_cost_of_one_call() -> None:
+    (row,) = (row for row in rows() if row.section == "calls" and isinstance(row.case, Conv))
+    assert row.case is not None
+    assert row.case.shape == (1, 1, 4, 4)
+    assert "torch" in row.peers

@@ -112,8 +112,8 @@ def test_a_climate_field_keeps_its_mean_by_area() -> None:
     assert (coarse.name, coarse.attrs) == (field.name, field.attrs)
     area = np.cos(np.radians(field.lat))
     for i, j in np.ndindex(6, 8):
-        elements = field[:, 30 * i : 30 * i + 30, 45 * j : 45 * j + 45]
-        np.testing.assert_allclose(coarse[:, i, j], elements.weighted(area).mean(("lat", "lon")))
+        cells = field[:, 30 * i : 30 * i + 30, 45 * j : 45 * j + 45]
+        np.testing.assert_allclose(coarse[:, i, j], cells.weighted(area).mean(("lat", "lon")))
 
 
 def test_lenet_learns_to_read(capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,13 +141,13 @@ def test_the_plot_of_lenet_is_written(tmp_path: Path) -> None:
 
 def test_a_microscopy_volume_becomes_pyramids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example = load("microscopy_pyramid")
-    example.run(tmp_path / "new", shape=(24, 96, 96), elements=9)
+    example.run(tmp_path / "new", shape=(24, 96, 96), cells=9)
     printed = capsys.readouterr().out
     assert "level 3:      3×12×12, voxels of [16.0, 5.2, 5.2] µm, the first at [7.0, 2.275, 2.275]" in printed
     assert printed.endswith("none that was not there before: True\n")
-    volume, labels = example.make_elements((24, 96, 96), 9)
+    volume, labels = example.make_cells((24, 96, 96), 9)
     for name, expected in (
-        ("elements", cn.avg_pool(volume, (2, 2, 2), dtype=np.uint16)),
+        ("cells", cn.avg_pool(volume, (2, 2, 2), dtype=np.uint16)),
         ("labels", cn.mode_pool(labels, (2, 2, 2))),
     ):
         yaozarrs.validate_zarr_store(str(tmp_path / "new" / f"{name}.zarr"))

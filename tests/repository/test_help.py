@@ -107,6 +107,28 @@ def test_window_arguments_are_described_alike(argument: str) -> None:
     assert sum(map(len, texts.values())) >= 8
 
 
+ON_ARRAYS = [name for name, f in PUBLIC.items() if {"x", "y"} & set(parameters(f)) and "window" in parameters(f)] + [
+    "adaptive_max_pool", "adaptive_avg_pool", "global_max_pool", "global_avg_pool",
+    "conv", "conv_transpose", "correlate", "convolve",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ON_ARRAYS)
+def test_other_array_libraries_are_named(name: str) -> None:
+    found = sections(PUBLIC[name])
+    documented = entries(found["Parameters"])
+    _, text = documented.get("x") or documented["y"]
+    assert {"torch", "JAX", "dask", "xarray"} <= set(re.findall(r"\w+", text))
+    if name in ("conv", "conv_transpose"):  # whose axes have no names: the layout says which they are
+        return
+    arguments = [argument for argument in ("window", "output_size", "axes") if argument in documented]
+    kind, text = documented[arguments[0]]
+    assert "xarray object" in " ".join(text.split())
+    assert ("dict" in kind) == (arguments[0] != "axes")
+    pools = name != "max_unpool" and name not in ("correlate", "convolve")
+    assert ("``coord_func``" in found["Returns"]) == pools
+
+
 def test_what_is_missing_is_found() -> None:
     def whole(x: int, *, y: int = 2) -> int:
         """Add.

@@ -1,4 +1,5 @@
 """docs/porting.md says what is true: both sides of every row are evaluated, with the library that it is about.
+The table of defaults is tested in test_porting_defaults.py.
 
 A table with two columns has calls that give equal results. One with three has a difference: each call, an arrow and its
 result, or the error that it raises.
@@ -24,10 +25,15 @@ def random(*shape: int) -> Any:
     return np.random.default_rng(0).standard_normal(shape)
 
 
+def complex_random(*shape: int) -> Any:
+    return random(2, *shape)[0] + 1j * random(2, *shape)[1]
+
+
 def numpy_names() -> dict[str, Any]:
     from numpy.lib.stride_tricks import sliding_window_view
 
-    return {"x": random(8, 12), "k": random(3, 3), "sliding_window_view": sliding_window_view}
+    names = {"x": random(8, 12), "k": random(3, 3), "z": complex_random(12), "c": complex_random(3)}
+    return {**names, "sliding_window_view": sliding_window_view}
 
 
 def torch_names() -> dict[str, Any]:
@@ -64,7 +70,8 @@ def nabla_names() -> dict[str, Any]:
 def scipy_names() -> dict[str, Any]:
     from scipy import ndimage, signal
 
-    return {"ndimage": ndimage, "signal": signal, "x": random(9, 11), "k": random(3, 3)}
+    names = {"x": random(9, 11), "k": random(3, 3), "z": complex_random(9, 11), "c": complex_random(3, 3)}
+    return {**names, "ndimage": ndimage, "signal": signal}
 
 
 def skimage_names() -> dict[str, Any]:
@@ -124,7 +131,8 @@ def value_of(code: str, library: str) -> Any:
 def check_equal(theirs: Any, ours: Any, library: str) -> None:
     assert np.shape(ours) == np.shape(theirs)
     rtol = 2e-5 if library in ("flax", "JAX", "OpenCV") else 1e-12  # single precision there
-    np.testing.assert_allclose(np.asarray(ours, "d"), np.asarray(theirs, "d"), rtol=rtol, atol=rtol)
+    # Complex on both sides: a conversion to double would drop what a conjugation changes.
+    np.testing.assert_allclose(np.asarray(ours, "D"), np.asarray(theirs, "D"), rtol=rtol, atol=rtol)
     if hasattr(theirs, "coords"):
         for name in theirs.coords:
             np.testing.assert_array_equal(ours[name], theirs[name])
@@ -149,4 +157,4 @@ def test_both_sides_of_a_row(library: str, row: tuple[str, ...]) -> None:
                 value_of(code, library)
         else:
             literal = eval(result, {"nan": np.nan, "inf": np.inf})
-            np.testing.assert_array_equal(np.asarray(value_of(code, library), "d").round(4), np.asarray(literal, "d"))
+            np.testing.assert_array_equal(np.asarray(value_of(code, library), "D").round(4), np.asarray(literal, "D"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import petabyte  # noqa: E402
 import scale_page  # noqa: E402
 
+import labelled  # noqa: E402
 import scale  # noqa: E402
 
 COSTS = petabyte.Costs(pool=4e-9, copy=14e-9, task=0.5e-3, graph=30e-6, compression=2.0)
@@ -22,6 +24,36 @@ TASK = (256e6, 32e6)  # bytes read and written
 
 def test_the_page_is_up_to_date() -> None:
     assert scale_page.PAGE.read_text(encoding="utf-8") == scale_page.page(), "run python tools/scale_page.py"
+
+
+def test_the_table_of_dataarrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is on the page as soon as there are figures."""
+    rows = [
+        {"backing": "NumPy", "name": "coarsen", "cenote": 2.0, "xarray": 7.0},
+        {"backing": "NumPy", "name": "rolling", "cenote": 1.0, "xarray": 30.0},
+        {"backing": "dask", "name": "rolling", "cenote": 4.0, "xarray": 2.0},
+    ]
+    (tmp_path / "labelled.json").write_text(json.dumps({"side": 64, "threads": 2, "busy": 0.125, "rows": rows}))
+    monkeypatch.setattr(scale_page, "LABELLED", tmp_path / "labelled.json")
+    table = """ 2 threads. Other processes took 12 % of the CPUs.
+
+| speedup over xarray | of NumPy | of dask |
+|---|---|---|
+| coarsen | 3.5× |  |
+| rolling | 30.0× | 0.5× |
+
+"""
+    assert table in scale_page.page()
+
+
+def test_the_program_for_dataarrays_writes_what_the_page_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "labelled.json"
+    monkeypatch.setattr(sys, "argv", ["labelled.py", "--rounds", "1", "--side", "32", "--json", str(out)])
+    monkeypatch.setattr(labelled, "CASES", labelled.CASES[:1])
+    labelled.main()
+    text = scale_page.labelled_table(json.loads(out.read_text(encoding="utf-8")))
+    assert text.startswith("DataArrays of 32³ float32")
+    assert re.search(r"\| coarsen 2×2×2 mean \| [\d.]+× \| [\d.]+× \|", text)
 
 
 def test_the_figures_of_record_have_what_the_page_needs() -> None:

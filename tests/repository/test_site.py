@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import cenote as cn
+from cenote.explanation.explanation import Explanation
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -34,6 +35,13 @@ def test_the_reference_has_every_function(site: Path) -> None:
     text = (site / "reference.html").read_text(encoding="utf-8")
     for name in set(cn.__all__) - {"dialects"}:
         assert f'id="cenote.{name}"' in text, name
+
+
+def test_the_reference_has_what_explain_gives(site: Path) -> None:
+    text = (site / "reference.html").read_text(encoding="utf-8")
+    for name in vars(Explanation):
+        if not name.startswith("_"):
+            assert f'id="cenote.explanation.explanation.Explanation.{name}"' in text, name
 
 
 def test_promises_name_tests_that_exist() -> None:
