@@ -1,21 +1,25 @@
 """cenote on DataArrays vs. xarray's own coarsen and rolling, end to end: the volume in memory, NumPy or in chunks.
 
 Run: python benchmarks/labelled.py [--rounds 5] [--side 256] [--only "dask coarsen"]. Each result is compared first.
+With --json benchmarks/labelled.json all rows become the figures of record, of which tools/scale_page.py makes a table.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
+import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 import cenote as cn
-from measure import measure
+from measure import Others, measure
 
 GOAL = 5.0
 Case = tuple[str, Callable[[Any], Any], Callable[[Any], Any]]
@@ -67,8 +71,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--side", type=int, default=256)
     parser.add_argument("--only", default="", help="a regular expression on the rows")
+    parser.add_argument("--json", type=Path, help="where the figures of all rows go")
     options = parser.parse_args()
+    if options.json and options.only:
+        parser.error("--json is for all rows: leave out --only")
     whole = volume(options.side)
+    others, begun = Others(), time.perf_counter()
+    found: list[dict[str, Any]] = []
     # Chunks that the windows of rolling cross, and those of coarsen do not.
     for backing, x in (("NumPy", whole), ("dask", whole.chunk(options.side // 4))):
         for name, ours, theirs in CASES:
@@ -82,9 +91,15 @@ def main() -> None:
                 budget=10.0,
             )
             ratio = best["xarray"] / best["cenote"]
+            found.append({"backing": backing, "name": name, **best})
             verdict = "met" if ratio >= GOAL else "MISSED"
             times = f"{best['cenote']:8.2f} ms, xarray {best['xarray']:9.2f} ms"
             print(f"{backing:6} {name:20} {times} ({ratio:.1f}×, {verdict})")
+    busy = others.share(time.perf_counter() - begun)
+    print(f"other processes took {100 * (busy or 0):.0f} % of the CPUs")
+    if options.json:
+        record = {"side": options.side, "threads": cn.get_num_threads(), "busy": busy, "rows": found}
+        options.json.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ def graphs(rounds: int) -> dict[str, Any]:
         cn.clear_cache()
         times.append(cpu_seconds(build))
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         client.gather(client.map(abs, range(100)))

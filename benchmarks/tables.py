@@ -11,7 +11,9 @@ from rows import SECTIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
-IN_DOCS = ("forward", "vjp", "windows", "images", "conv", "conv vjp", "conv other", "conv long", "calls", "smooth")
+IN_DOCS = (
+    "forward", "vjp", "windows", "images", "conv", "conv vjp", "conv other", "conv long", "calls", "smooth", "order",
+)  # fmt: skip
 
 # The rows of README.md, by section and name, in words for newcomers. The largest loss of all rows is added to them.
 HIGHLIGHTS = {

@@ -72,6 +72,7 @@ SLOW = [
     "test_torch_page",
     "test_types",
     "test_unaligned",
+    "test_unwritable",
     "test_weighted",
     "test_xarray_coarsen",
 ]

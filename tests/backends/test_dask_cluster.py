@@ -30,7 +30,7 @@ def client() -> Iterator[Client]:
     settings = {"distributed.worker.daemon": True, "distributed.scheduler.allowed-failures": 30}
     with (
         dask.config.set(settings),
-        LocalCluster(n_workers=2, threads_per_worker=2, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=2, processes=True, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -105,7 +105,7 @@ def test_a_task_starts_no_threads() -> None:
     worker is a new one: to restart those of the other tests takes minutes on a busy machine."""
     with (
         dask.config.set({"distributed.worker.daemon": True}),
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         x = da.ones((4096, 8192), chunks=(4096, 4096), dtype=np.float32)

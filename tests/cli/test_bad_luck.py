@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 import zarr
 from PIL import Image
 
@@ -80,6 +82,28 @@ def test_a_full_disk(out: str, full_disk: str, capsys: pytest.CaptureFixture[str
         capsys, f"small/{out} cannot be written: {full_disk}", "pool", "in.zarr", f"small/{out}", "--window", "1,1",
         "--quiet", *options,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_netcdf_file_on_a_full_disk(full: bool, full_disk: str) -> None:
+    """In a process of its own: HDF5 crashes if it cannot write what it closes."""
+    noise = RNG.integers(0, 65536, (1500, 1500)).astype(np.uint16)
+    xr.Dataset({"t": (("y", "x"), noise)}).to_netcdf("in.nc", engine="h5netcdf")
+    if full:
+        with contextlib.suppress(OSError):
+            Path("small/full").write_bytes(bytes(1 << 21))
+    before = sorted(Path().rglob("*"))
+    command = [sys.executable, "-m", "cenote", "pool", "in.nc", "small/out.nc", "--window", "x=1", "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    expected = f"cenote pool: small/out.nc cannot be written: {full_disk}\n"
+    assert (done.returncode, done.stderr) == (1, expected)
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_a_boolean_tiff_on_a_full_disk(full_disk: str, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save("in.npy", RNG.random((4000, 4000)) < 0.5)
+    expected = f"small/out.tif cannot be written: {full_disk}"
+    check_fails(capsys, expected, "pool", "in.npy", "small/out.tif", "--window", "1,1", "--quiet")
 
 
 # ------------------------------------------------------------------------------------------------------ signals

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -122,3 +123,36 @@ def test_info(capsys: pytest.CaptureFixture[str]) -> None:
     ]:
         assert cli.main(["info", "in.nc", *more]) == 1
         assert expected in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------------- in a process of its own
+
+SLOWLY = """
+import os, sys, time
+from cenote.cli import main, pool
+from cenote.files import netcdf
+
+netcdf.CHUNK = "500B"
+
+def slowly(block):
+    os.write(1, b"a block\\n")
+    time.sleep(0.5)
+    return block
+
+pool.function_of = lambda arguments: lambda x, window, **_: x.map_blocks(slowly, template=x)
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_leaves_nothing_behind(number: signal.Signals, code: int) -> None:
+    """Blocks that are being computed are waited for: they would write into a file that was removed."""
+    command = [sys.executable, "-c", SLOWLY, "pool", "in.nc", "out.nc", "--var", "t", "--window", "lat=2"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "a block\n"
+    process.send_signal(number)
+    _, error = process.communicate(timeout=60)
+    word = "interrupted" if code == 130 else "terminated"
+    assert (process.returncode, error) == (code, f"cenote pool: {word}\n")
+    assert [p.name for p in Path().iterdir()] == ["in.nc"]

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 import tifffile
 import zarr
+from PIL import Image
 
 import cenote as cn
 from cenote import cli
+from cenote.files import cluster
 from cenote.files.ngff import axes_of
 from cenote.files.numpy_files import ArraySource
 
@@ -112,6 +114,20 @@ def test_arrays_are_found_in_groups_of_groups(capsys: pytest.CaptureFixture[str]
     check_fails(capsys, "choose one of its arrays (in.zarr/deep/er/a)", "pool", "in.zarr", "out.npy", *WINDOW)
 
 
+@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize("number", [2, 3])
+@pytest.mark.filterwarnings("ignore:Consolidated metadata")
+def test_arrays_are_found_in_both_formats(number: Any, consolidated: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    group = zarr.create_group("in.zarr", zarr_format=number)
+    group.create_array("b", data=VOLUME)
+    group.create_array("deep/a", data=VOLUME)
+    if consolidated:
+        zarr.consolidate_metadata("in.zarr")
+    check_fails(capsys, "choose one of its arrays (in.zarr/b, in.zarr/deep/a)", "pool", "in.zarr", "out.npy", *WINDOW)
+    assert cli.main(["pool", "in.zarr/deep/a", "out.npy", *WINDOW, "--quiet"]) == 0
+    np.testing.assert_array_equal(np.load("out.npy"), MAXIMA)
+
+
 # -------------------------------------------------------------------------------------------------------- names
 
 
@@ -123,11 +139,31 @@ def test_long_names(capsys: pytest.CaptureFixture[str]) -> None:
     check_fails(capsys, f"{name} cannot be written: File name too long", "pool", "in.npy", name, *WINDOW)
 
 
-def test_an_address_that_cannot_be_one_is_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "address",
+    ["nonsense://x", "localhost", "", "tcp://", "tcp://localhost:1", "ws://localhost:1", "wss://localhost:1",
+     "tls://localhost:1", "inproc://1/2/3", "inproc://x", "ucx://localhost:1"],
+)  # fmt: skip
+def test_an_address_without_a_scheduler_is_refused_at_once(
+    address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cluster, "CONNECTING", 1)
     zarr.create_array("in.zarr", data=VOLUME)
     start = time.monotonic()
-    check_fails(capsys, "--scheduler nonsense", "pool", "in.zarr", "out.zarr", *WINDOW, "--scheduler", "nonsense://x")
-    assert time.monotonic() - start < 15  # a client waits for 20 s
+    check_fails(capsys, f"--scheduler {address}: ", "pool", "in.zarr", "out.zarr", *WINDOW, "--scheduler", address)
+    assert time.monotonic() - start < 15  # a client that cannot connect waits for 20 s before it is closed
+
+
+@pytest.mark.parametrize("out", ["w.npy", "b.npy", "in.npy"])
+def test_out_is_none_of_the_files_that_are_read(out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save("in.npy", RNG.random((8, 8, 2)))
+    np.save("w.npy", RNG.random((3, 3, 2, 4)))
+    np.save("b.npy", RNG.random(4))
+    what = {"w.npy": "filter", "b.npy": "bias", "in.npy": "input"}[out]
+    before = Path(out).read_bytes()
+    expected = f"{out} is the {what} itself: give another name for the output"
+    check_fails(capsys, expected, "conv", "in.npy", "w.npy", out, "--bias", "b.npy", "--overwrite")
+    assert Path(out).read_bytes() == before
 
 
 # --------------------------------------------------------------------------------------------- empty and boolean
@@ -142,6 +178,18 @@ def test_an_empty_batch(shape: tuple[int, ...], out: str) -> None:
     assert (y["arr_0"] if out.endswith("npz") else y).shape == (*shape[:-2], shape[-2] // 2, shape[-1] // 2)
 
 
+@pytest.mark.parametrize("shape", [(0, 8, 9, 3), (4, 8, 9, 3)])
+def test_an_empty_batch_is_convolved(shape: tuple[int, ...]) -> None:
+    zarr.create_array("in.zarr", data=RNG.random(shape, np.float32), chunks=(1, 4, 4, 3))
+    w = RNG.random((3, 3, 3, 5), np.float32)
+    np.save("w.npy", w)
+    for out in ("out.npy", "out.zarr"):
+        assert cli.main(["conv", "in.zarr", "w.npy", out, "--padding", "same", "--quiet"]) == 0
+    x = zarr.open_array("in.zarr", mode="r")[...]
+    np.testing.assert_allclose(np.load("out.npy"), cn.conv(x, w, padding="same"), rtol=1e-5)
+    assert zarr.open_array("out.zarr", mode="r").shape == (*shape[:-1], 5)
+
+
 @pytest.mark.parametrize("source", ["in.npy", "in.tif"])
 @pytest.mark.parametrize("shape", [(9, 12), (4, 9, 12), (9, 12, 4, 7)])
 def test_a_boolean_tiff(shape: tuple[int, ...], source: str) -> None:
@@ -154,6 +202,31 @@ def test_a_boolean_tiff(shape: tuple[int, ...], source: str) -> None:
     y = tifffile.imread("out.tif")
     assert y.dtype == bool
     np.testing.assert_array_equal(y, cn.max_pool(mask, (3, 3), axes=(len(shape) - 2, len(shape) - 1)))
+
+
+def test_a_boolean_tiff_with_colours() -> None:
+    mask = RNG.random((9, 12, 3)) < 0.2
+    zarr.create_array("in.zarr", data=mask, dimension_names=("y", "x", "s"))
+    assert cli.main(["pool", "in.zarr", "out.tif", "--window", "3,3", "--axes", "0,1", "--quiet"]) == 0
+    y = tifffile.imread("out.tif")
+    assert y.dtype == bool
+    np.testing.assert_array_equal(y, cn.max_pool(mask, (3, 3), axes=(0, 1)))
+
+
+@pytest.mark.parametrize("name", ["in.png", "in.jpg", "alpha.png"])
+def test_a_colour_picture_becomes_a_colour_tiff(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = RNG.integers(0, 256, (32, 44, 4 if name == "alpha.png" else 3)).astype(np.uint8)
+    Image.fromarray(picture).save(name)
+    read = np.asarray(Image.open(name))
+    assert cli.main(["pool", name, "half.tif", *WINDOW, "--quiet"]) == 0
+    with tifffile.TiffFile("half.tif") as file:
+        (page,) = file.pages
+        assert (page.photometric.name, file.series[0].axes) == ("RGB", "YXS")  # type: ignore[union-attr]
+    half = cn.max_pool(read, (2, 2), axes=(0, 1))
+    np.testing.assert_array_equal(tifffile.imread("half.tif"), half)
+    assert cli.main(["pool", "half.tif", "quarter.tif", *WINDOW, "--quiet"]) == 0
+    np.testing.assert_array_equal(tifffile.imread("quarter.tif"), cn.max_pool(half, (2, 2), axes=(0, 1)))
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("shape", [(1, 9, 12), (9, 1, 12), (2, 1, 9, 12), (12,), (5, 3, 9, 4)])

@@ -24,7 +24,7 @@ from PIL import Image
 
 import cenote as cn
 from cenote import cli
-from cenote.files import pyramid, streaming
+from cenote.files import run_folder, streaming
 
 RNG = np.random.default_rng(0)
 VOLUME = RNG.integers(0, 60000, (21, 50, 45)).astype(np.uint16)
@@ -229,7 +229,7 @@ def test_the_same_bytes_after_twenty_kills() -> None:
 
 def interrupted(monkeypatch: pytest.MonkeyPatch, after: int, *arguments: str) -> int:
     """The exit code of a run that ends by Ctrl-C after so many blocks."""
-    original, count = pyramid.Journal.record, [0]
+    original, count = run_folder.Journal.record, [0]
 
     def record(self: Any, line: str) -> None:
         original(self, line)
@@ -238,7 +238,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, after: int, *arguments: str) ->
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(pyramid.Journal, "record", record)
+        patch.setattr(run_folder.Journal, "record", record)
         return run(*arguments, "--quiet")
 
 

@@ -7,9 +7,12 @@ imports what it needs when it runs, so that ``cenote --help`` answers at once.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import logging
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from typing import Protocol
 
 from . import config, conv, demo, explain, info, playground, pool, pyramid
@@ -63,6 +66,23 @@ def run(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
     return COMMANDS[arguments.command].run(arguments)
 
 
+@contextlib.contextmanager
+def without_logs(until_exit: bool) -> Iterator[None]:
+    """An error is one line, also if several chunks of a zarr are torn: they are read side by side, and what becomes of
+    the other reads is logged or printed when asyncio ends. Not in Python's development mode."""
+    logger = logging.getLogger("asyncio")
+    before = logger.level
+    if not sys.flags.dev_mode:
+        logger.setLevel(logging.CRITICAL + 1)
+        if until_exit:
+            sys.unraisablehook = lambda _: None
+    try:
+        yield
+    finally:
+        if not until_exit:
+            logger.setLevel(before)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command line ``argv``, by default that of the process, and return its exit code.
 
@@ -73,7 +93,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     name = " ".join(filter(None, ("cenote", arguments.command)))
     try:
-        with stoppable(until_exit=argv is None):
+        with stoppable(until_exit=argv is None), without_logs(until_exit=argv is None):
             code = run(parser, arguments)
             sys.stdout.flush()
     except CommandError as error:

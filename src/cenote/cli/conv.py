@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         from ..files import formats
         from ..files.transform import transform
 
-        same_file_checks(arguments.input, arguments.output)
+        same_file_checks(arguments.input, arguments.output, filter=arguments.filter, bias=arguments.bias)
         if formats.is_netcdf(arguments.input) or formats.is_netcdf(arguments.output):
             raise CommandError("conv does not read or write netCDF: a filter's channel axes have no names there")
         options: dict[str, Any] = {

@@ -7,6 +7,7 @@ import sys
 from functools import partial
 from typing import Any
 
+from ..arguments.pictures import sides
 from .errors import CommandError
 from .windows import (
     add_io_arguments,
@@ -80,8 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
 def warned(window: Any, pending: Any) -> Any:
     """A window over the colours of a picture is hardly meant, in a file that does not say that it is one."""
     if pending.op.geometry.over_colours:
-        sizes, shape = ",".join(map(str, window)), "×".join(map(str, pending.op.geometry.shape))
-        print(f"cenote pool: warning: --window {sizes} of {shape} runs over colours, add --axes 0,1", file=sys.stderr)
+        geometry = pending.op.geometry
+        sizes, shape = ",".join(map(str, window)), "×".join(map(str, geometry.shape))
+        axes = ",".join(map(str, sides(geometry.shape) or ()))
+        print(
+            f"cenote pool: warning: --window {sizes} of {shape} runs over colours, add --axes {axes}", file=sys.stderr
+        )
     return pending
 
 

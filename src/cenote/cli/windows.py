@@ -160,9 +160,12 @@ def written(path: str, shape: tuple[int, ...], dtype: Any, quiet: bool) -> None:
         print(f"{path}: {'×'.join(map(str, shape)) or 'a number'} of {dtype}")
 
 
-def same_file_checks(source: str, target: str) -> None:
+def same_file_checks(source: str, target: str, **others: str | None) -> None:
+    """OUT is none of the files that are read: IN, and others by what they are."""
     from ..files.formats import check_apart
 
-    check_apart(source, target)
+    for what, file in {"input": source, **others}.items():
+        if file is not None:
+            check_apart(file, target, what)
     if os.path.isdir(target) and not target.rstrip("/").endswith(".zarr") and ".zarr/" not in target:
         raise CommandError(f"{target} is a folder")

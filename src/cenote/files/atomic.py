@@ -25,15 +25,27 @@ def replacing(path: Path, overwrite: bool) -> Iterator[Path]:
     # The ending stays the last one: libraries choose the format by it. A long name would become too long.
     beside = path.with_name(f".{path.stem[:32]}.{secrets.token_hex(6)}{path.suffix}")
     try:
-        yield beside
-        with deferred():
-            move(beside, path, overwrite)
-    except OSError as error:
-        if error.filename is None or Path(os.fsdecode(error.filename)) != beside:
-            raise
-        raise FileError(f"{path} cannot be written: {error.strerror}") from None  # not a name that nobody has given
+        with names_of_users(path, beside):
+            yield beside
+            with deferred():
+                move(beside, path, overwrite)
     finally:
         remove(beside)
+
+
+@contextmanager
+def names_of_users(shown: object, *ours: Path) -> Iterator[None]:
+    """In a message is the file that the user has named, not one of ours or what is in it."""
+    try:
+        yield
+    except OSError as error:
+        name = error.filename
+        if not isinstance(name, (str, bytes)):
+            raise
+        place = Path(os.path.abspath(os.fsdecode(name)))
+        if not any(place.is_relative_to(os.path.abspath(path)) for path in ours):
+            raise
+        raise FileError(f"{shown} cannot be written: {error.strerror}") from None
 
 
 def check_place(path: Path, overwrite: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from .zarr_files import ZarrSource, ZarrTarget
 
 PREFIX = "cenote-block"
 QUEUED = 20_000  # tasks that the scheduler knows at a time: a petabyte has millions, of a kilobyte each
+CONNECTING = 10  # seconds
 PATIENCE = 60.0  # seconds: how long tasks that cannot be stopped are waited for
 
 
@@ -80,12 +82,23 @@ def source_of(x: Any) -> Any:
 
 def connect(distributed: Any, address: str) -> Any:
     try:
-        if not address.startswith("ucx"):  # which has no check
-            # A client with an address that cannot be one is not closed for 20 s, and then prints a traceback.
-            distributed.comm.get_address_host_port(address)
-        return distributed.Client(address, timeout="10s", set_as_default=False)
+        # A client that cannot connect is not closed for 20 s, and then prints a traceback.
+        if not dask_has("distributed.client.security-loader"):
+            asyncio.run(probe(distributed, address))
+        return distributed.Client(address, timeout=f"{CONNECTING}s", set_as_default=False)
     except Exception as error:  # no scheduler there, a wrong address, another version
         raise FileError(f"--scheduler {address}: {in_one_line(error)}") from None
+
+
+async def probe(distributed: Any, address: str) -> None:
+    """Connect once, as the client will."""
+    settings = distributed.Security().get_connection_args("client")
+    connection = await distributed.core.connect(address, timeout=CONNECTING, **settings)
+    await connection.close()
+
+
+def dask_has(setting: str) -> bool:
+    return bool(needs("dask", "dask", "dask").config.get(setting, None))
 
 
 def wait_for_a_worker(client: Any, first: Any) -> None:

@@ -72,6 +72,8 @@ def split_npz(text: str) -> tuple[Path, str | None]:
     """``file.npz:name`` → the file and the name of one of its arrays."""
     before, colon, after = text.rpartition(":")
     if colon and before.lower().endswith(".npz"):
+        if not after:
+            raise FileError(f"{text} names no array: write {before}:name, or {before} for the whole archive")
         return Path(before), after
     return Path(text), None
 
@@ -102,6 +104,10 @@ def new_target(text: str, layout: Layout, overwrite: bool) -> Iterator[Target]:
     if module is None or path.suffix.lower() in (".jpg", ".jpeg"):
         lossy = ": JPEG changes the values" if module is not None else ""
         raise FileError(f"{text}: the ending {path.suffix or '(none)'!r} cannot be written{lossy}, give {WRITABLE}")
+    if name is not None and path.exists():  # file.npz:name replaces one array, not the file
+        if not overwrite:
+            raise FileError(f"{path} exists: --overwrite puts the array {name} into it, and keeps the others")
+        numpy_files.check_others(path, name)
     with replacing(path, overwrite) as beside:
         target = module.create_target(beside, name, layout)
         try:
@@ -112,16 +118,16 @@ def new_target(text: str, layout: Layout, overwrite: bool) -> Iterator[Target]:
                 close()
             raise
         target.finish()
-        if name and path.exists():  # file.npz:name replaces one array, not the file
+        if name is not None and path.exists():
             numpy_files.keep_others(path, beside, name)
 
 
-def check_apart(source: str, target: str) -> None:
+def check_apart(source: str, target: str, what: str = "input") -> None:
     """IN and OUT are different files, and neither lies inside the other."""
     inside, outside = (Path(os.path.realpath(split_npz(text)[0])) for text in (source, target))
     if inside == outside:
-        raise FileError(f"{target} is the input itself: give another name for the output")
+        raise FileError(f"{target} is the {what} itself: give another name for the output")
     if split_zarr(source) is not None and inside in outside.parents:
-        raise FileError(f"{target} lies inside the input {source}: give another place for the output")
+        raise FileError(f"{target} lies inside the {what} {source}: give another place for the output")
     if split_zarr(target) is not None and outside in inside.parents:
-        raise FileError(f"the input {source} lies inside {target}, which would be replaced")
+        raise FileError(f"the {what} {source} lies inside {target}, which would be replaced")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from .atomic import replacing
 from .base import FileError, in_one_line, needs
 from .cluster import connect
 from .formats import is_netcdf
+from .hdf5_file import SafeFile
+from .interrupts import deferred
 from .transform import check_chunks
 
 COMPRESSION = ("zlib", "complevel", "shuffle", "fletcher32")
@@ -97,15 +100,18 @@ def pool(
         raise FileError("a netCDF file is pooled into a netCDF file: IN and OUT must both end with .nc")
     if "axes" in options:
         raise FileError("--axes is for files without names: --window says the dimensions")
-    dask = needs("dask", "dask", "dask")
+    needs("dask", "dask", "dask")
     options = dict(options)
     window = options.pop("window")
     with replacing(Path(target), overwrite) as beside, opened(source, "auto") as dataset:
         array = chosen(dataset, source, variable)
         result = function(array, window, **options)
         out = result.to_dataset(name=array.name).assign_attrs(dataset.attrs)
-        with computing(dask, threads, scheduler, quiet):
-            write(out, beside, target, {array.name: encoding_of(array, result.shape, chunks)})
+        encoding = {array.name: encoding_of(array, result.shape, chunks)}
+        if scheduler is None:
+            write(out, beside, target, encoding, threads, quiet)
+        else:
+            write_on_cluster(out, beside, target, encoding, scheduler)
         return tuple(result.shape), result.dtype
 
 
@@ -120,25 +126,65 @@ def encoding_of(array: Any, shape: tuple[int, ...], chunks: tuple[int, ...] | No
     return kept
 
 
-def write(dataset: Any, beside: Path, shown: str, encoding: dict[str, Any]) -> None:
-    try:
-        dataset.to_netcdf(beside, engine="h5netcdf", encoding=encoding)
-    except (FileError, OSError, MemoryError):
-        raise
-    except (RuntimeError, ValueError) as error:  # what HDF5 makes of a full disk
-        raise FileError(f"{shown} cannot be written: {in_one_line(error)}") from None
+def write(dataset: Any, beside: Path, shown: str, encoding: dict[str, Any], threads: int, quiet: bool) -> None:
+    """What ``to_netcdf`` does, into a file of ours."""
+    backends = needs("xarray.backends", "xarray", "files")
+    writer = needs("xarray.backends.common", "xarray", "files").ArrayWriter()
+    h5netcdf = needs("h5netcdf", "h5netcdf", "files")
+    with SafeFile(beside) as file:
+        try:
+            # An interrupt within a write would be an error for HDF5. While dask computes, only its threads write.
+            with deferred():
+                root = h5netcdf.File(file, "w")
+            try:
+                with deferred():
+                    dataset.dump_to_store(backends.H5NetCDFStore(root), writer=writer, encoding=encoding)
+                with computing(threads, quiet, file.check):
+                    writer.sync()
+            finally:
+                with deferred():
+                    root.close()
+            file.check()
+        except OSError as error:
+            if error is not file.error:
+                raise
+            raise FileError(f"{shown} cannot be written: {error.strerror}") from None
+
+
+class Threads(ThreadPoolExecutor):
+    def submit(self, *work: Any, **options: Any) -> Future[Any]:
+        with deferred():  # an interrupted start of a thread would not be waited for
+            return super().submit(*work, **options)
 
 
 @contextmanager
-def computing(dask: Any, threads: int, scheduler: str | None, quiet: bool) -> Iterator[None]:
-    """Where dask computes, and a progress bar on a terminal."""
-    if scheduler is not None:
-        distributed = needs("distributed", "dask.distributed", "dask")
-        with connect(distributed, scheduler) as client, client.as_current(), dask.config.set(scheduler=client):
+def computing(threads: int, quiet: bool, check: Callable[[], None]) -> Iterator[None]:
+    """dask on threads that end with the block, a check after each task, and a progress bar on a terminal."""
+    dask, callbacks = needs("dask", "dask", "dask"), needs("dask.callbacks", "dask", "dask")
+    pool = Threads(threads)
+    try:
+        with (
+            dask.config.set(scheduler="threads", pool=pool),
+            callbacks.Callback(posttask=lambda *_: check()),
+            bar(quiet),
+        ):
             yield
-        return
-    with dask.config.set(scheduler="threads", num_workers=threads), bar(quiet):
-        yield
+    finally:
+        pool.shutdown(cancel_futures=True)  # those that run are waited for: they write
+
+
+def write_on_cluster(dataset: Any, beside: Path, shown: str, encoding: dict[str, Any], scheduler: str) -> None:
+    dask, distributed = needs("dask", "dask", "dask"), needs("distributed", "dask.distributed", "dask")
+    try:
+        with connect(distributed, scheduler) as client, client.as_current(), dask.config.set(scheduler=client):
+            dataset.to_netcdf(beside, engine="h5netcdf", encoding=encoding)
+    except (FileError, MemoryError):
+        raise
+    except (OSError, RuntimeError, ValueError) as error:  # what HDF5 makes of a full disk or an unwritable folder
+        if isinstance(error, OSError) and str(beside.absolute()) not in str(error):
+            raise
+        text = in_one_line(error).replace(str(beside.absolute()), shown)
+        raise FileError(f"{shown} cannot be written: {text}") from None
 
 
 def bar(quiet: bool) -> Any:

@@ -11,17 +11,27 @@ SMALL = 256  # elements: the last level of a pyramid is no longer than this on i
 
 
 def axes_of(source: Source) -> str:
-    """The names of the axes of a file: its own, and by the rank where it has none. An axis without a usable name is
-    z, one before it c, and one before that t, as far as those are free: a stack of colour pictures is zyxc."""
+    """The names of the axes of a file: its own, and by the rank where it has none. An axis without a usable name is c
+    if it is the last one and follows y and x, which are colours. Another one is z, one before it c, and one before
+    that t, as far as those are free: a stack of colour pictures is zyxc."""
     rank = len(source.shape)
     if not 2 <= rank <= 5:
         raise FileError(f"a pyramid has 2 to 5 axes, the input has {rank}: its shape is {source.shape}")
-    names = ["c" if name == "s" else name if name in TYPES else "" for name in source.dims or ("",) * rank]
+    dims = getattr(source, "names", None) or source.dims or ("",) * rank
+    names = ["c" if name == "s" else name if name in TYPES else "" for name in dims]
     if source.dims is None and source.picture is not None:
         rows, columns = source.picture
         names[rows], names[columns] = "y", "x"
         names[columns + 1 :] = ["c"] * (rank - columns - 1)
+    if not names[-1] and {"y", "x"} <= set(names):
+        names[-1] = "c"
     named = [name for name in names if name]
+    if named.count("c") > 1 and {"y", "x"} <= set(named):
+        free = [name for name in "tz" if name not in named]
+        kept = [name if name != "c" or i == rank - 1 else "" for i, name in enumerate(names)]
+        advice = "".join(name or free.pop() for name in kept)
+        given = ", ".join(map(str, dims))
+        raise FileError(f"the input has channels and colours, {given}, and a pyramid one axis c: write --axes {advice}")
     if len(set(named)) < len(named) or not {"y", "x"} <= set(named):
         return "tczyx"[-rank:]
     free = [name for name in "tcz" if name not in named][len(named) - rank :]

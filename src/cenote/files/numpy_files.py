@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -114,18 +116,37 @@ def save_npz(path: Path, name: str, array: Array) -> None:
 
 def keep_others(before: Path, path: Path, name: str) -> None:
     """Copy the arrays of an archive into the one that takes its place, but for the array of this name."""
+    with others_in(before, name) as (old, members), zipfile.ZipFile(path, "a") as new:
+        for member in members:
+            with old.open(member) as source, new.open(member, "w", force_zip64=True) as copy:
+                shutil.copyfileobj(source, copy)
+
+
+def check_others(before: Path, name: str) -> None:
+    """Before anything is computed: can the other arrays of an archive be read?"""
+    with others_in(before, name) as (old, members):
+        for member in members:
+            with old.open(member) as source:
+                while source.read(1 << 20):
+                    pass
+
+
+@contextmanager
+def others_in(path: Path, name: str) -> Iterator[tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]]:
     try:
-        with zipfile.ZipFile(before) as old, zipfile.ZipFile(path, "a") as new:
-            for member in old.infolist():
-                if member.filename != f"{name}.npy":
-                    with old.open(member) as source, new.open(member, "w", force_zip64=True) as copy:
-                        shutil.copyfileobj(source, copy)
-    except zipfile.BadZipFile as error:
-        raise FileError(f"{before} cannot be read, and its other arrays would be lost: {in_one_line(error)}") from None
+        with zipfile.ZipFile(path) as archive:
+            yield archive, [member for member in archive.infolist() if member.filename != f"{name}.npy"]
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # whatever a decompressor finds wrong
+        raise FileError(f"{path} cannot be read, and its other arrays would be lost: {in_one_line(error)}") from None
 
 
 def reserve(path: Path) -> None:
     """Allocate what a new file is long: on a full disk this is an error, a write through a memory map a crash."""
+    size, disk = path.stat().st_size, shutil.disk_usage(path.parent)
+    if disk.total and size > disk.free:  # to try would fill the disk for a while, also for others
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     with path.open("r+b") as file:
         if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+            os.posix_fallocate(file.fileno(), 0, size)

@@ -8,10 +8,9 @@ result has the same bytes.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,15 +22,17 @@ import cenote
 from ..dtypes import is_bool, is_exact, is_float
 from ..ops.base import Spec
 from ..ops.elementwise import Cast
-from .atomic import check_place, move, remove
+from .atomic import check_place, move, names_of_users, remove
 from .base import FileError, Layout, Source, needs
 from .formats import FULL, open_source, split_zarr
 from .interrupts import deferred
 from .lazy import FileArray, Pending
 from .ngff import axes_of, default_levels, image_attributes
+from .run_folder import Journal, begin
 from .streaming import Ranges, plan_blocks, stream
 from .zarr_files import ZarrSource, ZarrTarget, brief, check_folder, create_array, node_at
 
+METADATA = {"zarr.json", ".zgroup", ".zattrs", ".zmetadata"}  # of a group, in either format of zarr
 Progress = Callable[..., AbstractContextManager[Callable[[Ranges], None]]]
 
 
@@ -51,7 +52,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PyramidPlan:
     """Everything that follows from the options and the input."""
 
     axes: str
@@ -77,31 +78,31 @@ def build(
         raise FileError(f"{out}: a pyramid is a folder of its own whose name ends with .zarr")
     path = place[0]
     partial = path.with_name(f"{path.name}.partial")
-    if clean_up(partial, path) and resume:
-        return shapes_of(path)
-    check_place(path, overwrite)
-    check_replaced(path)
-    source = turned(open_source(options.input), options)
-    try:
-        plan = plan_pyramid(options, source)
-        journal = begin(partial, options, plan, source, resume, overwrite)
-        try:
-            write_levels(options, plan, source, partial / "image.zarr", journal, progress, threads, scheduler)
-            with deferred():
-                finish(partial, path, options, plan, journal, overwrite)
-        except BaseException as error:
-            journal.close()
-            if not resume:
-                remove(partial)
-            if isinstance(error, OSError) and error.errno in FULL:
-                raise FileError(f"{out} cannot be written: {error.strerror}") from None
-            raise
-    finally:
-        source.close()
+    with names_of_users(out, partial, partial.with_suffix(".finished")):
+        if clean_up(partial, path) and resume:
+            return shapes_of(path)
+        check_place(path, overwrite)
+        check_replaced(path)
+        with closing(turned(open_source(options.input), options)) as source:
+            plan = plan_pyramid(options, source)
+            if partial.exists() and not resume and not overwrite:
+                raise FileError(f"{partial} holds an unfinished run: --resume continues it, --overwrite begins anew")
+            try:
+                of_run = {**asdict(options), "shape": source.shape, "dtype": str(source.dtype), "shapes": plan.shapes}
+                with begin(partial, of_run, resume) as journal:
+                    write_levels(options, plan, source, partial / "image.zarr", journal, progress, threads, scheduler)
+                    with deferred():
+                        finish(partial, path, options, plan, journal, overwrite)
+            except BaseException as error:
+                if not resume:
+                    remove(partial)
+                if isinstance(error, OSError) and error.errno in FULL:
+                    raise FileError(f"{out} cannot be written: {error.strerror}") from None
+                raise
     return plan.shapes
 
 
-def finish(partial: Path, path: Path, options: Options, plan: Plan, journal: Journal, overwrite: bool) -> None:
+def finish(partial: Path, path: Path, options: Options, plan: PyramidPlan, journal: Journal, overwrite: bool) -> None:
     """All levels are written: make an image of them and move it to its place."""
     image, replaced = partial / "image.zarr", partial / "replaced.zarr"
     write_metadata(image, options, plan, path.stem)
@@ -124,9 +125,18 @@ def check_replaced(path: Path) -> None:
     node = node_at(zarr, path)
     check_folder(path, node)
     if isinstance(node, zarr.Group):
-        attributes, names = node.attrs.asdict(), sorted(node.keys())
-        if names and "multiscales" not in attributes.keys() | attributes.get("ome", {}).keys():
-            raise FileError(f"{path} is a group that is no image, and holds {brief(names)}: remove it yourself")
+        levels = levels_in(node.attrs.asdict())
+        own = METADATA | {Path(level).parts[0] for level in levels}
+        others = sorted(entry.name for entry in path.iterdir() if entry.name not in own)
+        if others:
+            which = "is an image, and also" if levels else "is a group that is no image, and"
+            raise FileError(f"{path} {which} holds {brief(others)}: remove it yourself")
+
+
+def levels_in(attributes: Mapping[str, Any]) -> list[str]:
+    """The paths of the arrays that an image's metadata name."""
+    found = attributes.get("multiscales") or attributes.get("ome", {}).get("multiscales", ())
+    return [str(dataset["path"]) for image in found for dataset in image.get("datasets", ())]
 
 
 def clean_up(partial: Path, path: Path) -> bool:
@@ -163,19 +173,20 @@ def turned(source: Source, options: Options) -> TransposedSource:
     if sorted(set(names) & set("tczyx")) != sorted(names) or "y" not in names or "x" not in names:
         raise FileError(f"--axes {names}: letters of t, c, z, y and x are needed, each once, y and x among them")
     order = tuple(sorted(range(len(names)), key=lambda i: "tczyx".index(names[i])))
-    return TransposedSource(source, order, "".join(names[i] for i in order))
+    return TransposedSource(source, order, names)
 
 
 class TransposedSource:
     picture: tuple[int, int] | None = None
 
-    def __init__(self, source: Source, order: tuple[int, ...], axes: str) -> None:
-        self.source, self.order, self.axes = source, order, axes
+    def __init__(self, source: Source, order: tuple[int, ...], names: str) -> None:
+        self.source, self.order, self.names = source, order, names
+        self.axes = "".join(names[i] for i in order)
         self.shape = tuple(source.shape[i] for i in order)
         self.dtype, self.format, self.attributes = source.dtype, source.format, source.attributes
         chunks = source.chunks
         self.chunks = None if chunks is None else tuple(chunks[i] for i in order)
-        self.dims: tuple[str, ...] | None = tuple(axes)
+        self.dims: tuple[str, ...] | None = tuple(self.axes)
 
     def read(self, part: tuple[slice, ...]) -> Any:
         inner = [slice(None)] * len(part)
@@ -187,11 +198,9 @@ class TransposedSource:
         self.source.close()
 
 
-def plan_pyramid(options: Options, source: TransposedSource) -> Plan:
+def plan_pyramid(options: Options, source: TransposedSource) -> PyramidPlan:
     axes, shape = source.axes, source.shape
-    names = options.axes or axes
-    ordered = [names.index(a) if options.axes else i for i, a in enumerate(axes)]
-    window = window_of(options.window, axes, ordered)
+    window = window_of(options.window, axes, source.order)
     if not (is_exact(source.dtype) or is_float(source.dtype)):
         raise FileError(f"{options.input} has dtype {source.dtype}: a pyramid needs bool, integers or floats")
     if 0 in shape:
@@ -201,7 +210,7 @@ def plan_pyramid(options: Options, source: TransposedSource) -> Plan:
         raise FileError(f"--chunks {given}: one size of at least 1 for each of the axes {axes} is needed")
     sizes = options.pixel_size or (1.0,) * len(axes)
     if len(sizes) != len(axes) or not all(0 < s < float("inf") for s in sizes):
-        raise FileError(f"--pixel-size needs one positive number for each of the axes {names}")
+        raise FileError(f"--pixel-size needs one positive number for each of the axes {source.names}")
     shapes = [shape]
     levels = options.levels or default_levels(shape, window)
     for level in range(1, levels):
@@ -211,10 +220,11 @@ def plan_pyramid(options: Options, source: TransposedSource) -> Plan:
                 f"--levels {levels}: level {level} would be as large as level {level - 1}, {'×'.join(map(str, new))}"
             )
         shapes.append(new)
-    return Plan(axes, source.order, window, tuple(shapes), tuple(sizes[i] for i in ordered))
+    return PyramidPlan(axes, source.order, window, tuple(shapes), tuple(sizes[i] for i in source.order))
 
 
-def window_of(given: Any, axes: str, ordered: Sequence[int]) -> tuple[int, ...]:
+def window_of(given: Any, axes: str, order: Sequence[int]) -> tuple[int, ...]:
+    """Sizes for the axes of the levels, of sizes for those of the input."""
     if given is None:
         given = 2
     sizes = (given,) if isinstance(given, int) else given
@@ -225,57 +235,7 @@ def window_of(given: Any, axes: str, ordered: Sequence[int]) -> tuple[int, ...]:
         return tuple(given if a in "zyx" else 1 for a in axes)
     if len(given) != len(axes):
         raise FileError(f"--window {shown}: one size for each of the {len(axes)} axes is needed")
-    return tuple(given[i] for i in ordered)
-
-
-# --------------------------------------------------------------------------------------------------- the journal
-
-
-class Journal:
-    """Which blocks are done: a line for each, appended when its chunks are in place."""
-
-    def __init__(self, path: Path) -> None:
-        text = path.read_text() if path.exists() else ""
-        self.lines = set(text[: text.rfind("\n") + 1].splitlines())  # a torn last line does not count
-        self.file = path.open("a")
-        if text and not text.endswith("\n"):
-            self.file.write("\n")
-
-    def record(self, line: str) -> None:
-        if self.file.closed:
-            self.file = open(self.file.name, "a")  # noqa: SIM115
-        self.file.write(line + "\n")
-        self.file.flush()
-
-    def close(self) -> None:
-        self.file.close()
-
-
-def begin(
-    partial: Path, options: Options, plan: Plan, source: TransposedSource, resume: bool, overwrite: bool
-) -> Journal:
-    """The folder to work in, new or as an earlier run left it."""
-    manifest = partial / "run.json"
-    now = {**asdict(options), "shape": source.shape, "dtype": str(source.dtype), "shapes": plan.shapes}
-    now = json.loads(json.dumps(now))
-    if partial.exists() and not resume and not overwrite:
-        raise FileError(f"{partial} holds an unfinished run: --resume continues it, --overwrite begins anew")
-    if partial.exists() and (not resume or not manifest.exists()):
-        remove(partial)
-    if manifest.exists():
-        before = json.loads(manifest.read_text())
-        different = [name for name in now if before.get(name) != now[name]]
-        if different:
-            listed = ", ".join(f"{name} was {before.get(name)}, is {now[name]}" for name in different)
-            raise FileError(f"--resume with other options than the first run: {listed}")
-        for torn in (partial / "image.zarr").rglob("*.partial"):
-            torn.unlink()
-    else:
-        partial.mkdir()
-        beside = partial / "run.json.new"
-        beside.write_text(json.dumps(now))
-        beside.replace(manifest)
-    return Journal(partial / "journal")
+    return tuple(given[i] for i in order)
 
 
 # ----------------------------------------------------------------------------------------------------- levels
@@ -283,7 +243,7 @@ def begin(
 
 def write_levels(
     options: Options,
-    plan: Plan,
+    plan: PyramidPlan,
     source: TransposedSource,
     image: Path,
     journal: Journal,
@@ -322,7 +282,7 @@ def line_of(level: int, ranges: Ranges) -> str:
     return f"{level} {' '.join(f'{a}:{b}' for a, b in ranges)}"
 
 
-def level_of(options: Options, plan: Plan, before: Source, level: int) -> Pending:
+def level_of(options: Options, plan: PyramidPlan, before: Source, level: int) -> Pending:
     """What is computed for a level; level 0 is the input as it is."""
     x = FileArray(before)
     if level == 0:
@@ -338,7 +298,7 @@ def level_of(options: Options, plan: Plan, before: Source, level: int) -> Pendin
 
 
 def level_array(
-    options: Options, plan: Plan, source: TransposedSource, image: Path, level: int, journal: Journal
+    options: Options, plan: PyramidPlan, source: TransposedSource, image: Path, level: int, journal: Journal
 ) -> Any:
     """The array of a level: created, or opened if an earlier run has created it."""
     zarr = needs("zarr", "zarr", "files")
@@ -362,7 +322,7 @@ def level_array(
     return array
 
 
-def write_metadata(image: Path, options: Options, plan: Plan, name: str) -> None:
+def write_metadata(image: Path, options: Options, plan: PyramidPlan, name: str) -> None:
     """The group's metadata, last: with it the folder is an image."""
     zarr = needs("zarr", "zarr", "files")
     attributes = image_attributes(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +16,28 @@ from .base import FileError, Layout, needs
 from .numpy_files import ArraySource, ArrayTarget, reserve
 
 
+@contextmanager
+def nothing_missing(path: Path) -> Iterator[None]:
+    """tifffile logs what it finds wrong, and leaves out pages that a truncated file does not have."""
+    found: list[str] = []
+
+    def note(record: logging.LogRecord) -> bool:
+        found.append(record.getMessage())
+        return False
+
+    logger = logging.getLogger("tifffile")
+    logger.addFilter(note)
+    try:
+        yield
+    finally:
+        logger.removeFilter(note)
+    if any("invalid page offset" in text for text in found):
+        raise FileError(f"{path} cannot be read: it is truncated, pages are missing")
+
+
 def open_source(path: Path, name: str | None) -> ArraySource:
     tifffile = needs("tifffile", "tifffile", "files")
-    with tifffile.TiffFile(path) as file:
+    with nothing_missing(path), tifffile.TiffFile(path) as file:
         if not file.series:
             raise FileError(f"{path} has no image")
         if len(file.series) > 1:
@@ -44,6 +66,8 @@ def create_target(path: Path, name: str | None, layout: Layout) -> ArrayTarget:
     if not layout.shape or 0 in layout.shape:
         raise FileError(f"a TIFF has at least one pixel, the result has shape {layout.shape}")
     dims = layout.dims or ()
+    if dims[-3:] == ("y", "x", "c") and layout.shape[-1] in (3, 4):  # colours, as PNG and JPEG have them
+        dims = (*dims[:-1], "s")
     colours = dims[-1:] == ("s",) and layout.shape[-1] in (3, 4)
     axes = "".join(dims).upper() if dims and all(len(d) == 1 for d in dims) else None
     options: dict[str, Any] = {

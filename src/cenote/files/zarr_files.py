@@ -36,6 +36,7 @@ class ZarrSource:
             f", shards {array.shards}" if array.shards else ""
         )
         names = array.metadata.dimension_names if number == 3 else self.attributes.get(UNTOUCHED)
+        self.names: tuple[str | None, ...] = tuple(names or ())  # also where some axes have none
         self.dims: tuple[str, ...] | None = tuple(names) if names and all(names) else None
 
     def read(self, part: tuple[slice, ...]) -> Array:
@@ -169,7 +170,7 @@ def create_target(store: Path, inner: str, layout: Layout, overwrite: bool) -> I
     """A new store, or a new array in a group that is there."""
     zarr = needs("zarr", "zarr", "files")
     check_replaced(zarr, store, inner)
-    if not inner or not store.exists():
+    if not inner or not os.path.exists(store):
         with replacing(store, overwrite) as beside:
             place = beside
             if inner:
@@ -204,7 +205,8 @@ def create_target(store: Path, inner: str, layout: Layout, overwrite: bool) -> I
 
 def node_at(zarr: Any, path: Path) -> Any:
     """The array or group in a folder, None if there is neither."""
-    if not any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray")):
+    # os.path.exists, to which a name that is too long is just not there
+    if not any(os.path.exists(path / name) for name in ("zarr.json", ".zgroup", ".zarray")):
         return None
     try:
         return zarr.open(str(path), mode="r")
@@ -214,7 +216,7 @@ def node_at(zarr: Any, path: Path) -> Any:
 
 def check_folder(path: Path, node: Any) -> None:
     """A folder that is neither an array nor a group may hold anything, also arrays whose group has no metadata."""
-    if node is None and path.is_dir():
+    if node is None and os.path.isdir(path):
         names = sorted(entry.name for entry in path.iterdir())
         if names:
             raise FileError(f"{path} is a folder that is no zarr array, and holds {brief(names)}: remove it yourself")

@@ -1,0 +1,73 @@
+"""The folder of an unfinished pyramid: the options of the run, and a journal of what is done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Self
+
+from .atomic import remove
+from .base import FileError
+from .formats import split_npz, split_zarr
+
+
+class Journal:
+    """Which blocks are done: a line for each, appended when its chunks are in place."""
+
+    def __init__(self, path: Path) -> None:
+        text = path.read_text() if path.exists() else ""
+        self.lines = set(text[: text.rfind("\n") + 1].splitlines())  # a torn last line does not count
+        self.file = path.open("a")
+        if text and not text.endswith("\n"):
+            self.file.write("\n")
+
+    def record(self, line: str) -> None:
+        if self.file.closed:
+            self.file = open(self.file.name, "a")  # noqa: SIM115
+        self.file.write(line + "\n")
+        self.file.flush()
+
+    def close(self) -> None:
+        self.file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def begin(partial: Path, options: dict[str, Any], resume: bool) -> Journal:
+    """The folder to work in, new or as an earlier run left it. The options must be those of that run."""
+    manifest = partial / "run.json"
+    now = json.loads(json.dumps({**options, "stamp": stamp_of(options["input"])}))
+    if partial.exists() and (not resume or not manifest.exists()):
+        remove(partial)
+    if manifest.exists():
+        before = json.loads(manifest.read_text())
+        different = [name for name in now if before.get(name) != now[name]]
+        if different == ["stamp"]:
+            raise FileError(
+                f"--resume: {options['input']} has changed since the first run: --overwrite without --resume begins "
+                "anew"
+            )
+        if different:
+            listed = ", ".join(f"{name} was {before.get(name)}, is {now[name]}" for name in different)
+            raise FileError(f"--resume with other options than the first run: {listed}")
+        for torn in (partial / "image.zarr").rglob("*.partial"):
+            torn.unlink()
+    else:
+        partial.mkdir()
+        beside = partial / "run.json.new"
+        beside.write_text(json.dumps(now))
+        beside.replace(manifest)
+    return Journal(partial / "journal")
+
+
+def stamp_of(text: str) -> list[int]:
+    """Size and time of the last change: of a file, or of the metadata of a zarr array."""
+    store = split_zarr(text)
+    path = split_npz(text)[0] if store is None else store[0] / store[1]
+    metadata = [path / name for name in ("zarr.json", ".zarray") if (path / name).exists()]
+    status = (metadata or [path])[0].stat()
+    return [status.st_size, status.st_mtime_ns]
