@@ -64,11 +64,11 @@ class UseBufferCache {
     PyObject* before_;
 };
 
-nb::object make(Py_ssize_t ndim, npy_intp* shape, nb::handle dtype) {
+nb::object make(Py_ssize_t ndim, npy_intp* shape, npy_intp* strides, nb::handle dtype) {
     auto* descr =
         reinterpret_cast<PyArray_Descr*>(dtype.inc_ref().ptr());  // the reference is consumed, even on failure
     PyObject* array =
-        PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(ndim), shape, nullptr, nullptr, 0, nullptr);
+        PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(ndim), shape, strides, nullptr, 0, nullptr);
     if (!array) throw nb::python_error();
     return nb::steal(array);
 }
@@ -81,7 +81,7 @@ void load_numpy() {
     if (!capsule) throw nb::python_error();
 }
 
-nb::object new_array(nb::handle shape, nb::handle dtype) {
+nb::object new_array_in(nb::handle shape, nb::handle dtype, const int* order) {
     if (!PyTuple_Check(shape.ptr()) || !PyArray_DescrCheck(dtype.ptr()))
         throw nb::type_error("a tuple and a np.dtype are needed");
     const Py_ssize_t ndim = PyTuple_Size(shape.ptr());
@@ -94,9 +94,18 @@ nb::object new_array(nb::handle shape, nb::handle dtype) {
         if (sizes[i] == -1 && PyErr_Occurred()) throw nb::python_error();
         bytes *= static_cast<double>(sizes[i]);
     }
-    if (bytes < static_cast<double>(kLargeResult)) return make(ndim, sizes, dtype);
+    npy_intp strides[NPY_MAXDIMS], *given = nullptr;
+    if (order && bytes < 1e18) {  // NumPy refuses larger ones
+        npy_intp stride = PyDataType_ELSIZE(of);
+        for (Py_ssize_t i = ndim - 1; i >= 0; --i) {
+            strides[order[i]] = stride;
+            stride *= sizes[order[i]];
+        }
+        given = strides;
+    }
+    if (bytes < static_cast<double>(kLargeResult)) return make(ndim, sizes, given, dtype);
     const UseBufferCache here;
-    return make(ndim, sizes, dtype);
+    return make(ndim, sizes, given, dtype);
 }
 
 bool view_array(nb::handle array, ArrayView& view) {

@@ -69,9 +69,15 @@ class CallCache {
             const Entry entry = find(given, i);
             if (!entry.plan) return nb::none();
             const Buffer from(x, false);
-            if (!fits(*entry.plan->axes, from) || x.attr("dtype").ptr() != entry.dtype.ptr()) continue;
-            nb::object y = new_array(entry.out_shape, entry.out_dtype);
-            entry.plan->run_on(from, Buffer(y, true), nullptr, nb::none());
+            int axes[kMaxDims];
+            const int* order = nullptr;
+            if (!fits(*entry.plan->axes, from, nullptr)) {
+                order = memory_order(x, axes);
+                if (!order || !fits(*entry.plan->axes, from, order)) continue;
+            }
+            if (x.attr("dtype").ptr() != entry.dtype.ptr()) continue;
+            nb::object y = new_array_in(entry.out_shape, entry.out_dtype, order);
+            entry.plan->run_on(from, Buffer(y, true), nullptr, order);
             return y;
         }
     }
@@ -94,16 +100,31 @@ class CallCache {
         return {};
     }
 
-    // Whether x has the shape of the geometry and is C-contiguous.
-    static bool fits(const Axes& axes, const Buffer& x) {
+    // Whether x has the shape of the geometry and is dense in memory with its axes in this order; null for C order.
+    static bool fits(const Axes& axes, const Buffer& x, const int* order) {
         if (static_cast<size_t>(x.ndim()) != axes.shape.size()) return false;
         int64_t stride = x.itemsize();
         for (int i = x.ndim() - 1; i >= 0; --i) {
-            const int64_t n = axes.shape[static_cast<size_t>(i)];
-            if (x.shape(i) != n || (n > 1 && x.stride(i) != stride)) return false;
+            const int at = order ? order[i] : i;
+            const int64_t n = axes.shape[static_cast<size_t>(at)];
+            if (x.shape(at) != n || (n > 1 && x.stride(at) != stride)) return false;
             stride *= n;
         }
         return true;
+    }
+
+    // The axes from the outermost in memory to the innermost, as memory_order of core/buffers.py; null if an axis is
+    // reversed, broadcast or empty. Buffers do not tell the strides of axes of length 1.
+    static const int* memory_order(nb::handle x, int* axes) {
+        ArrayView view;
+        if (!view_array(x, view) || view.ndim > kMaxDims) return nullptr;
+        for (int i = 0; i < view.ndim; ++i) {
+            if (view.strides[i] <= 0 || view.shape[i] == 0) return nullptr;
+            int at = i;  // insertion keeps the order of equal strides
+            for (; at > 0 && view.strides[axes[at - 1]] < view.strides[i]; --at) axes[at] = axes[at - 1];
+            axes[at] = i;
+        }
+        return axes;
     }
 
     nb::object array_type_;

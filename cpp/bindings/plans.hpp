@@ -84,6 +84,12 @@ inline int64_t set_geometry(PoolProblem& r, const Axes& axes, const Buffer& x, n
         for (int i = 0; i < r.ndim; ++i) r.order[i] = nanobind::cast<int>(order[i]);
     return size;
 }
+inline int64_t set_geometry(PoolProblem& r, const Axes& axes, const Buffer& x, const int* order) {
+    const int64_t size = set_geometry(r, axes, x);
+    if (order)
+        for (int i = 0; i < r.ndim; ++i) r.order[i] = order[i];
+    return size;
+}
 
 inline ArgmaxFormat argmax_format_of(int64_t itemsize) {
     switch (itemsize) {
@@ -150,7 +156,8 @@ struct PoolPlan {
         r.convert = conversion_of(r);
     }
 
-    void run_on(const Buffer& x, const Buffer& y, const Buffer* argmax, nanobind::handle order) const {
+    template <class Order>  // as of set_geometry
+    void run_on(const Buffer& x, const Buffer& y, const Buffer* argmax, Order order) const {
         PoolProblem r;
         static_cast<Operation&>(r) = operation;
         const int64_t size = set_geometry(r, *axes, x, order);

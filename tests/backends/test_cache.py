@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -131,3 +132,21 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert int(done.stdout) < 64, f"{done.stdout} MiB"
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 6, 8), (1, 4, 6, 6), (2, 1, 7, 9), (1, 1, 8, 8), (2, 5, 8, 1), (0, 3, 4, 4)])
+def test_repeated_calls_on_transposed_arrays(shape: tuple[int, ...]) -> None:
+    """The first call and the next, which takes it from the cache, give the same bits in the same memory order."""
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    window = (2, 2) if shape[-1] > 1 else (2, 1)
+    for order in itertools.permutations(range(4)):
+        stored = np.ascontiguousarray(x.transpose(order)).transpose(np.argsort(order))
+        views = [stored, stored[:, :, ::-1], np.broadcast_to(stored[:1], shape) if shape[0] else stored]
+        every: list[dict[str, Any]] = [{}, {"padding": (1, 0)}, {"stride": 1}]
+        for view in views:
+            for options in every:
+                cn.clear_cache()
+                first, again = (cn.avg_pool(view, window, **options) for _ in range(2))
+                np.testing.assert_array_equal(first, again)
+                np.testing.assert_array_equal(first, cn.avg_pool(view.copy("C"), window, **options))
+                assert first.strides == again.strides
