@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import dask.array as da
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,6 +115,31 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: T([1, 2]).backward(), "ValueError: backward: this Tensor is constant, there is nothing to derive by"),
     (lambda: T().backward(np.ones(3)), "ValueError: backward: g has shape (3,), this Tensor has (4,)"),
     (lambda: T().backward(1j), "TypeError: backward: g has dtype complex128, this Tensor has float64"),
+    (
+        lambda: T().backward(torch.ones(4)),
+        "TypeError: backward: g is a torch array, this Tensor is a NumPy array: write g.numpy(force=True)",
+    ),
+    (
+        lambda: T().backward(jnp.ones(4)),
+        "TypeError: backward: g is a jax array, this Tensor is a NumPy array: write np.asarray(g)",
+    ),
+    (
+        lambda: cn.vjp(np.sin, X)[1](torch.ones(4)),
+        "TypeError: pull: g is a torch array, the output of f is a NumPy array: write g.numpy(force=True)",
+    ),
+    (
+        lambda: cn.vjp(lambda x: (x, x), X)[1]((X, jnp.ones(4))),
+        "TypeError: pull: g[1] is a jax array, the output of f is a NumPy array: write np.asarray(g[1])",
+    ),
+    (
+        lambda: cn.jvp(np.sin, (X,), (torch.ones(4),)),
+        "TypeError: jvp: tangents[0] is a torch array, primals[0] is a NumPy array: write "
+        "tangents[0].numpy(force=True)",
+    ),
+    (
+        lambda: cn.linearize(np.sin, X)[1](jnp.ones(4)),
+        "TypeError: push: tangents[0] is a jax array, primals[0] is a NumPy array: write np.asarray(tangents[0])",
+    ),
     (lambda: np.frexp(T()), "TypeError: np.frexp is not defined for Tensors: use it on their .data"),
     (lambda: np.add.at(T(), 0, 1.0), "TypeError: np.add.at is not defined for Tensors: use it on their .data"),
     (added, "TypeError: np.add: Tensors take no out: write x = x + y for x += y, or change x.data"),

@@ -242,3 +242,16 @@ def test_indices_are_constants() -> None:
 def test_without_jit() -> None:
     with jax.disable_jit():
         assert jax.grad(lambda x: cn.max_pool(x, (2,)).sum())(jnp.array([1.0, 3.0])).tolist() == [0.0, 1.0]
+
+
+def test_checkpoint_outside_of_jit() -> None:
+    """JAX evaluates the saved program on what is no JAX array: its own literals, of indices that are constants."""
+    x = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+
+    def loss(x: Any, start: int = 0) -> Any:
+        indices = jnp.array([[start, 3], [8, 11]])
+        return (cn.max_unpool(x, indices, (2, 2), output_shape=(4, 4)) ** 3).sum()
+
+    assert jax.grad(jax.checkpoint(loss))(x).tolist() == jax.grad(loss)(x).tolist() == [[3.0, 12.0], [27.0, 48.0]]
+    with pytest.raises(ValueError, match="indices has values from 3 to 16, "):
+        jax.grad(jax.checkpoint(lambda x: loss(x, 16)))(x)

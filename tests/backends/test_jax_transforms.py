@@ -16,6 +16,6 @@ def test_every_transformation(name: str, x64: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", [*QUICK, "unpool"])
 def test_every_transformation_eagerly(name: str) -> None:
     check(name, jit=False)

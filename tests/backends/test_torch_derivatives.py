@@ -53,8 +53,12 @@ WAYS: dict[tuple[str, str], Function] = {
 }
 
 
+# torch itself derives a reducer's function, and signs zeros as it likes.
+BY_OUR_RULES = [name for name in DIFFERENTIABLE if name != "pool reducer"]
+
+
 @examples(250)
-@given(cases(FLOATS), st.sampled_from(DIFFERENTIABLE), st.sampled_from(sorted(WAYS)))
+@given(cases(FLOATS), st.sampled_from(BY_OUR_RULES), st.sampled_from(sorted(WAYS)))
 def test_derivatives_have_the_bits_of_our_own_engine(case: Case, name: str, way: tuple[str, str]) -> None:
     mode, _ = way
     reference = derivative(case, name, mode)

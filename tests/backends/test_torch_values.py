@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cenote as cn
+import cenote.torch as ct
 from cases import COMPLEX, REALS, Case, cases, examples, same_bits
 from other_backends import outcome
 from torch_arrays import to_numpy, to_torch
@@ -68,18 +69,13 @@ def check(f: Function, way: str, *arrays: Any) -> None:
         assert same_bits(one_nan(to_numpy(mine)), one_nan(real))
 
 
-WITH_TORCH = {
-    **POOLS,
-    "pool": lambda x, window, **w: cn.pool(x, window, 1, np.maximum, **w),
-    "pool product": lambda x, window, **w: cn.pool(x, window, 1, np.multiply, **w),
-}
-NAMES = sorted(set(WITH_TORCH) - {"pool function"})  # NumPy's promotion is not torch's
+NAMES = sorted(set(POOLS) - {"pool function", "pool reducer"})  # of Python functions torch has its own promotion
 
 
 @examples(250)
 @given(cases(REALS), st.sampled_from(NAMES), st.sampled_from(sorted(WAYS)))
 def test_values_have_the_bits_of_numpy(case: Case, name: str, way: str) -> None:
-    check(lambda x: WITH_TORCH[name](x, **case.arguments), way, case.x)
+    check(lambda x: POOLS[name](x, **case.arguments), way, case.x)
 
 
 @examples(60)
@@ -294,6 +290,50 @@ def test_what_is_refused_says_what_to_do(name: str) -> None:
     call, message = REFUSED[name]
     with pytest.raises(TypeError, match=message):
         call()
+
+
+@pytest.mark.filterwarnings("ignore")  # torch calls torch.jit deprecated
+@pytest.mark.parametrize("called_before", [False, True])
+def test_torch_jit_trace_is_refused(called_before: bool) -> None:
+    """A result of NumPy's would be a constant of the program: also that of a call that is known from before."""
+    x = torch.arange(8.0).reshape(1, 1, 2, 4)
+    layers: dict[str, Function] = {"max_pool": lambda x: cn.max_pool(x, (1, 2)), "min_pool": ct.MinPool2d((1, 2))}
+    for name, f in layers.items():
+        if called_before:
+            f(x), f(x)
+        with pytest.raises(TypeError, match=rf"^{name}.*: torch.jit.trace cannot record .*: write torch.export.export"):
+            torch.jit.trace(f, x)
+        model = f if isinstance(f, torch.nn.Module) else ct.MaxPool2d((1, 2))
+        program = torch.export.export(model, (x,)).module()
+        assert torch.equal(program(-x), model(-x))
+
+
+SETTINGS: dict[str, tuple[Function, str]] = {
+    "p": (lambda p: cn.lp_pool(torch.ones(4), (2,), p=p), r"write p.item\(\), .* has no derivative by it$"),
+    "divisor": (lambda d: cn.avg_pool(torch.ones(4), (2,), divisor=d), r"write divisor.item\(\)"),
+    "pad_value": (lambda v: cn.smooth_max_pool(torch.ones(4), (2,), pad_value=v, padding=1), r"write pad_value.item"),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_number_that_torch_derives_by(name: str) -> None:
+    f, message = SETTINGS[name]
+    value = torch.tensor(2.0, requires_grad=True)
+    with pytest.raises(TypeError, match=message):
+        f(value)
+    assert f(value.item()).shape == f(2.0).shape
+    with pytest.raises(TypeError, match=rf"pass float\({name}\)$"):
+        f(value.detach())
+
+
+def test_the_derivative_by_beta() -> None:
+    x = torch.arange(4.0, dtype=torch.float64)
+    beta = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(TypeError, match=r"; pool beta \* x with beta=1.0, and divide the result by beta$"):
+        cn.smooth_max_pool(x, (4,), beta=beta)  # type: ignore[call-overload]
+    (g,) = torch.autograd.grad(cn.smooth_max_pool(beta * x, (4,), beta=1.0) / beta, beta)
+    above, below = (cn.smooth_max_pool(x, (4,), beta=b).item() for b in (2.001, 1.999))
+    assert g.item() == pytest.approx((above - below) / 0.002, rel=1e-5)
 
 
 def test_torch_is_not_imported_before_its_tensor_comes_in() -> None:

@@ -31,12 +31,26 @@ def test_every_layer_is_replaced(name: str, capsys: pytest.CaptureFixture[str]) 
     old = make(name)
     model = nn.Sequential(nn.Identity(), old)
     assert ct.accelerate(model, verbose=True) == [("1", old, model[1])]
-    assert said(capsys) == [f"1: {name} is computed by cenote"]
+    more = ", without overflow where torch gives inf" if name.startswith("LP") else ""
+    assert said(capsys) == [f"1: {name} is computed by cenote{more}"]
     assert type(model[1]) is getattr(ct, name)
     assert type(old) is getattr(nn, name)
     assert model[1] is not old
     assert ct.accelerate(model, verbose=True) == []
     assert said(capsys) == [f"1: {name} is already computed by cenote"]
+
+
+@pytest.mark.parametrize(("value", "theirs"), [(1e20, torch.inf), (1e-30, 0.0)])
+def test_a_norm_beyond_the_range_of_its_powers(value: float, theirs: float) -> None:
+    """What verbose and the documentation say of LPPool."""
+    x = torch.full((1, 2, 2), value, requires_grad=True)
+    model = nn.Sequential(nn.LPPool2d(2, 2))
+    assert model(x).item() == theirs
+    ct.accelerate(model)
+    y = model(x)
+    (g,) = torch.autograd.grad(y.sum(), x)
+    assert y.item() == pytest.approx(2 * value, rel=1e-6)
+    torch.testing.assert_close(g, torch.full((1, 2, 2), 0.5))
 
 
 def test_names_and_order_and_places() -> None:

@@ -27,6 +27,7 @@ from ..arguments.errors import BadType, BadValue, format_value, hints
 from ..backends.dispatch import is_foreign
 from ..dtypes import DType, is_complex, is_differentiable, is_exact
 from .graph import Node, Value, active_levels, backward_pass
+from .mixtures import mixture
 from .owning import copied, is_shared
 
 # What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
@@ -239,6 +240,8 @@ class Tensor(NDArrayOperatorsMixin):
             ones: Array = np.empty_like(self._value)  # np.ones takes microseconds
             ones.fill(1)
             return ones
+        if reason := mixture(data_of(g), None, "g", "this Tensor"):
+            raise TypeError(f"backward: {reason}")
         seed = np.asarray(data_of(g))
         if seed.shape != self.shape:
             try:

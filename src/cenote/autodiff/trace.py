@@ -14,6 +14,7 @@ from ..ops.elementwise import ZerosLike
 from .elementwise import Form, form_of
 from .graph import Node, Value, backward_pass, forward_pass, trace_level
 from .linear import Cast
+from .mixtures import mixture
 from .owning import Borrowed, borrowed, copied, is_shared
 from .tensor import Tensor, current, data_of, make
 
@@ -165,6 +166,8 @@ def fitted(given: Any, form: Form, name: str, of: str, like: Any) -> Value:
     held = operand(given, name)
     shape, dtype = form.shape, float_of(form.dtype)
     found = data_of(held)
+    if is_foreign(found) and (reason := mixture(found, like, name, of)):
+        raise BadType(reason)
     if found.shape != shape:
         raise BadValue(f"{name} has shape {found.shape}, {of} has {shape}: they must agree")
     if is_complex(found.dtype) and not is_complex(dtype):

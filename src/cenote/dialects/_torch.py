@@ -244,7 +244,10 @@ def unpooled(
             "are needed, or "
             f"{rank + 2} with the batch and the channels"
         )
-    sizes = tuple(as_int("output_size", output_size, entry, 0) for entry in entries[-rank:])
+    sizes: tuple[Any, ...] = tuple(
+        entry if type(entry).__name__ == "SymInt" else as_int("output_size", output_size, entry, 0)
+        for entry in entries[-rank:]  # a size that torch.compile keeps open stays so
+    )
     for size, middle, s in zip(sizes, usual, steps, strict=True):
         if not middle - s < size < middle + s:
             raise BadValue(

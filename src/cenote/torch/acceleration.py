@@ -24,6 +24,10 @@ HARMLESS = {
 }  # fmt: skip
 
 
+LP = (nn.LPPool1d, nn.LPPool2d, nn.LPPool3d)
+OVERFLOW = ", without overflow where torch gives inf"
+
+
 @public
 def accelerate(model: nn.Module, *, verbose: bool = False) -> list[tuple[str, nn.Module, nn.Module]]:
     """Replace the pooling layers of a model by those of cenote, in place, without a change of its results.
@@ -53,7 +57,8 @@ def accelerate(model: nn.Module, *, verbose: bool = False) -> list[tuple[str, nn
     them.
 
     Maxima, their indices and their gradients are exactly those of torch; averages and norms, and their gradients, up to
-    rounding. Where a window has several NaN the gradient and the index are those of the first, in torch of the last. A
+    rounding. ``LPPool`` gives the norm also where its powers overflow or vanish: of 1e20 in float32, say, where torch
+    gives inf. Where a window has several NaN the gradient and the index are those of the first, in torch of the last. A
     tensor that is not in the memory of the CPU, or is sparse, quantised or nested, is pooled by torch as before.
 
     These stay as they are:
@@ -86,7 +91,7 @@ def accelerate(model: nn.Module, *, verbose: bool = False) -> list[tuple[str, nn
             made[id(old)] = replacement(old)
         parent._modules[key] = made[id(old)]
         replaced.append((name, old, made[id(old)]))
-        say(name, old, "is computed by cenote")
+        say(name, old, "is computed by cenote" + (OVERFLOW if isinstance(old, LP) else ""))
     return replaced
 
 
@@ -163,7 +168,7 @@ def window_refusal(layer: nn.Module) -> str | None:
     """Why cenote's result would not be torch's, given the layer's arguments."""
     rank = int(base_of(layer).__name__[-2])
     try:
-        if isinstance(layer, (nn.LPPool1d, nn.LPPool2d, nn.LPPool3d)):
+        if isinstance(layer, LP):
             lay(rank, layer.kernel_size, layer.stride, 0, 1, layer.ceil_mode)
             return norm_refusal(layer.norm_type, layer.ceil_mode)
         if isinstance(layer, (nn.MaxUnpool1d, nn.MaxUnpool2d, nn.MaxUnpool3d)):

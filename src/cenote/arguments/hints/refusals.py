@@ -220,10 +220,13 @@ def unmasked(draft: Draft, name: str) -> str | None:
 
 def array_as_number(topic: str, value: Any) -> str:
     """An array without axes in the place of a number."""
+    scaled = "pool beta * x with beta=1.0, and divide the result by beta"  # which has the derivative by beta
+    if getattr(value, "requires_grad", False):  # a tensor of torch's
+        return scaled if topic == "beta" else f"write {topic}.item(), the result has no derivative by it"
     if not type(value).__name__.endswith("Tracer"):
         return f"pass float({topic})"
-    if topic == "beta":  # the smooth maximum of beta * x at 1, with its derivative by beta
-        return "it has no value while JAX traces: pool beta * x with beta=1.0, and divide the result by beta"
+    if topic == "beta":
+        return f"it has no value while JAX traces: {scaled}"
     return f"it has no value while JAX traces: close over a float, or give it to jax.jit as static_argnames={topic!r}"
 
 

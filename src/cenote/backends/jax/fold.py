@@ -43,7 +43,7 @@ def fold(bind: Callable[..., Any], x: Value, op: Fold) -> Value:
 def fold_jvp(
     bind: Callable[..., Any], op: Fold, primals: Sequence[Value], tangents: Sequence[Any]
 ) -> tuple[list[Value], list[Any]]:
-    """Of a fold by a ufunc: the tangent is that of JAX's function of the same name."""
+    """Of a fold by a ufunc that the Op has no rule for: the tangent is that of JAX's function of the same name."""
     out = bind(op, *primals)
     (tangent,) = tangents
     function = getattr(jnp, op.fn.__name__, None)

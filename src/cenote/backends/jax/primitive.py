@@ -88,7 +88,8 @@ def compiled(*operands: Any, op: Op) -> list[Any]:
 
 
 def evaluate(*operands: Any, op: Op) -> list[Any]:
-    if isinstance(op, (Unpool, UnpoolGather)) and operands[1].is_fully_addressable:
+    # A literal of a program that is evaluated, as by jax.checkpoint, is no jax.Array, but always here.
+    if isinstance(op, (Unpool, UnpoolGather)) and getattr(operands[1], "is_fully_addressable", True):
         # Outside of compiled programs the error of a wrong index is Python's own.
         (op if isinstance(op, Unpool) else op.T).check(np.asarray(operands[1]))
     config = jax.config
@@ -135,7 +136,7 @@ def is_wide(op: Op, operands: Sequence[Value]) -> bool:
 
 
 def jvp(primals: Sequence[Value], tangents: Sequence[Any], *, op: Op) -> tuple[list[Value], list[Any]]:
-    if isinstance(op, Fold):
+    if isinstance(op, Fold) and not op.derivable:
         return fold_jvp(bind, op, primals, tangents)
     wanted = [type(t) is not ad.Zero for t in tangents]
     outputs, derivatives = linearize(op, wanted, *primals)

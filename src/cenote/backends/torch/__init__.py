@@ -2,9 +2,9 @@
 
 Nothing here imports torch before one of its tensors comes in. ``interpreter.py`` is the backend, ``arrays.py`` has
 tensors as NumPy arrays and back, ``functions.py`` the autograd functions that compute Ops with derivatives,
-``linearization.py`` the derivative of an Op as a program, ``library.py`` the operators that compilers see, ``fold.py``
-the generic pool, ``dynamo.py`` tells ``torch.compile`` of our functions, ``symbolic.py``, ``symbols.py`` and
-``deferred.py`` serve it where sizes are not known.
+``duals.py`` which tensors carry a tangent, ``linearization.py`` the derivative of an Op as a program, ``library.py``
+the operators that compilers see, ``fold.py`` the generic pool, ``dynamo.py`` tells ``torch.compile`` of our functions,
+``symbolic.py``, ``symbols.py`` and ``deferred.py`` serve it where sizes are not known.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ class TorchBackend:
         """Next to a Tensor of ours: two libraries cannot derive the same call."""
         raise BadType(f"{name} is a torch tensor, and another argument is a cenote Tensor: pass arrays of one library")
 
+    def numpy_dtype(self, given: object) -> object:
+        if type(given).__module__ != "torch":
+            return None
+        from .arrays import numpy_dtype
+
+        return numpy_dtype(given)
+
     def __getattr__(self, name: str) -> Any:
         if name not in TorchBackend.__annotations__:
             raise AttributeError(name)
         found = getattr(import_module(".interpreter", __name__), name)
         setattr(self, name, found)
         return found
-
-
-def numpy_dtype_of(given: object) -> object:
-    """The NumPy dtype of a dtype of torch's; anything else as it is."""
-    from .arrays import numpy_dtype
-
-    return numpy_dtype(given) or given
 
 
 def describe() -> str:

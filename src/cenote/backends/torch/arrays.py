@@ -18,6 +18,7 @@ NAMES = [
     "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
     "float16", "float32", "float64", "complex64", "complex128",
 ]  # fmt: skip
+tracing = torch._C._get_tracing_state  # of torch.jit
 PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})  # types of tensors without a behaviour of their own
 TO_NUMPY: dict[torch.dtype, DType] = {getattr(torch, name): np.dtype(name) for name in NAMES if hasattr(torch, name)}
 TO_TORCH: dict[DType, torch.dtype] = {dtype: kind for kind, dtype in TO_NUMPY.items()}
@@ -46,13 +47,15 @@ def checked(x: Any, name: str) -> Tensor:
     if not isinstance(x, Tensor):
         what = "a NumPy array" if type(x) is np.ndarray else describe_type(x)
         raise BadType(f"{name} is {what}, and another argument is a torch tensor: pass torch.as_tensor({name})")
-    if x.is_cpu and x.layout is torch.strided and x.dtype in TO_NUMPY and not x.is_nested:
+    if x.is_cpu and x.layout is torch.strided and x.dtype in TO_NUMPY and not x.is_nested and tracing() is None:
         return x
     return refused(x, name)
 
 
 def refused(x: Tensor, name: str) -> Tensor:
     """A TypeError that says what to pass instead."""
+    if tracing() is not None:
+        raise BadType("torch.jit.trace cannot record what cenote computes: write torch.export.export(model, (x,))")
     if x.is_nested:
         raise BadType(f"{name} is a nested tensor: pool each of {name}.unbind(), or {name}.to_padded_tensor(0.0)")
     if x.layout is not torch.strided:
@@ -80,12 +83,17 @@ def to_numpy(x: Tensor) -> Array:
     """The same memory, or a copy where a conjugate or a negative is pending."""
     if x.dtype is torch.bfloat16:  # which NumPy has no name for
         return x.detach().view(torch.int16).numpy().view(TO_NUMPY[x.dtype])
-    return x.numpy(force=True)
+    try:  # a microsecond faster
+        return x.detach().numpy() if x.requires_grad else x.numpy()
+    except RuntimeError:
+        return x.numpy(force=True)
 
 
 def from_numpy(x: Array) -> Tensor:
     """The same memory, or a copy where torch cannot have it: strides below 0, or an array that is read-only."""
     try:
+        if x.flags.writeable and x.dtype.isbuiltin == 1:
+            return from_fresh(x)
         return shared(x if x.flags.writeable else x.copy())
     except ValueError:  # a stride below 0, also of an axis of one element, where it has no meaning
         return shared(x.copy())

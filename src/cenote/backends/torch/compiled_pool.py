@@ -32,6 +32,8 @@ def substitute(pool: Callable[..., Any], dynamo: Any) -> None:
             "function of torch that NumPy has too"
         )
 
+    # Dynamo skips our files: it tells by their names.
+    traced.__code__ = traced.__code__.replace(co_filename="<cenote.pool>")
     dynamo.allow_in_graph(pool_by_name)
     keep.append(pool_by_name)
     dynamo.decorators.substitute_in_graph(pool, skip_signature_check=True)(traced)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...arguments.errors import BadType, BadValue, Deferred
 from ...ops.base import Shape
+from ...ops.fold import Fold
 from .arrays import Tensor
 from .functions import bind, transforming
 from .symbolic import Call, Symbolic, concrete, is_symbolic, text_of
@@ -34,8 +35,12 @@ def symbolic_call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> An
     shapes = [tuple(x.shape) for x in tensors]
     for filters_too in (True, False) if not transforming() else ():
         try:
-            text = text_of(function, arguments)
-            outputs = bind(Symbolic(Call(text, independent_sizes(text, shapes, filters_too)), ()), *tensors)
+            text, symbols = text_of(function, arguments)
+            call = Call(text, independent_sizes(text, shapes, symbols, filters_too))
+            op, _ = call.concrete((), 0)
+            if isinstance(op, Fold) and not op.derivable:  # torch derives its function
+                raise NoFormula
+            outputs = bind(Symbolic(call, ()), *tensors)
             return outputs[0] if len(outputs) == 1 else outputs
         except NoFormula:
             continue
@@ -46,12 +51,14 @@ def symbolic_call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> An
         specializing.reset(token)
 
 
-def independent_sizes(text: str, shapes: Sequence[Sequence[Size]], filters_too: bool) -> list[tuple[Size, ...]]:
+def independent_sizes(
+    text: str, shapes: Sequence[Sequence[Size]], symbols: tuple[Size, ...], filters_too: bool
+) -> list[tuple[Size, ...]]:
     """Shapes without those symbols that the call needs numbers for, which are the sizes at hand then: of filters, and
     those that have to agree with others."""
     first = {str(n.node.expr) for n in shapes[0] if not isinstance(n, int)} if filters_too else set()
     rest = [tuple(n if not isinstance(n, int) and str(n.node.expr) in first else int(n) for n in s) for s in shapes[1:]]
-    kept = [tuple(shapes[0]), *rest]
+    kept = [tuple(shapes[0]), *rest, *([symbols] if symbols else [])]
     pattern, _ = pattern_of(kept)
     fixed = set()
     for symbol in range(len(pattern.hints)):

@@ -18,6 +18,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DYNAMO = "torch._dynamo"
 functions: list[Callable[..., Any]] = []
+# Not layers and dialects, which Dynamo looks into until it meets one of the functions.
+RUN_AS_THEY_ARE = (
+    "api",
+    "arguments",
+    "autodiff",
+    "backends",
+    "cache",
+    "core",
+    "geometry",
+    "ops",
+    "reference",
+    "runtime",
+)
 
 
 def one_node(function: F) -> F:
@@ -38,6 +51,9 @@ def tell(dynamo: Any, function: Callable[..., Any]) -> None:
 
 def tell_all(dynamo: Any) -> None:
     if hasattr(dynamo, "allow_in_graph"):  # else it is being imported just now
+        # Dynamo would also compile what runs inside of a node, or besides, and fail where it ends in the core.
+        for package in RUN_AS_THEY_ARE:
+            import_module(".trace_rules", DYNAMO).add(f"cenote.{package}")
         for function in functions:
             tell(dynamo, function)
 

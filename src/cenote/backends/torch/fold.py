@@ -1,8 +1,8 @@
 """The generic pool on tensors.
 
 A NumPy ufunc, or torch's function of the same name, is folded by NumPy. Any other function is called once for each
-element of the window, on whole tensors, and torch differentiates it. The derivative of a ufunc is that of torch's
-function of the same name.
+element of the window, on whole tensors, and torch differentiates it. A ufunc is derived by the rule of the Op, and one
+that has none there by torch's function of the same name.
 """
 
 from __future__ import annotations
@@ -66,13 +66,14 @@ def fold(x: Tensor, op: Fold) -> Tensor:
     if known is None:
         return unrolled(op, x)
     value: Tensor
-    if not is_differentiable(op.dtype) or not tracked([x]):
-        (value,) = bind(replace(op, fn=known), x)
+    op = replace(op, fn=known)
+    if op.derivable or not is_differentiable(op.dtype) or not tracked([x]):
+        (value,) = bind(op, x)
         return value
     function = OWN.get(known) or getattr(torch, known.__name__, None)
     if function is None:
         raise BadType(f"np.{known.__name__} has no derivative in torch: give cn.reducer(fn, partials)")
-    (value,) = bind(replace(op, fn=known), x.detach())
+    (value,) = bind(op, x.detach())
     if not any(floats([value])):  # of a comparison, which is a constant in torch, too
         return value
     derived = unrolled(replace(op, fn=function), x)
@@ -100,13 +101,13 @@ def unrolled(op: Fold, x: Tensor) -> Tensor:
 def put(out: Tensor, to: Any, new: Tensor) -> Tensor:
     """``out`` with ``new`` in a part of it."""
     dtype = torch.promote_types(new.dtype, out.dtype)
-    inside = torch.zeros(out.shape, dtype=torch.bool)
-    inside[to] = True
     pads = []
     for part, n in zip(reversed(to), reversed(out.shape), strict=True):
         begin, end, _ = part.indices(n)
         pads += [begin, n - end]
     spread = torch.nn.functional.pad(new.to(dtype), pads)
+    # Not written into zeros: torch.func.linearize evaluates constants ahead, and misses what is done to them in place.
+    inside = torch.nn.functional.pad(torch.ones(new.shape, dtype=torch.bool, device="cpu"), pads)
     return torch.where(inside, spread, out.to(dtype))
 
 

@@ -18,12 +18,14 @@ from ...dtypes import is_differentiable
 from ...ops.base import Op
 from ...ops.fold import Fold
 from .arrays import Tensor, spec_of, torch_dtype
+from .duals import has_tangent, level_may_be_open
 from .library import batched, compute, define_all, library, of_text, one_or_all, rules
 from .linearization import Linearization, linearization
 from .symbolic import Symbolic
 from .symbols import Size
 
 transforming = torch._C._are_functorch_transforms_active
+FUNCTIONALIZE = torch._C._functorch.TransformType.Functionalize
 
 
 def bind(op: Op, *operands: Any) -> tuple[Any, ...]:
@@ -32,18 +34,23 @@ def bind(op: Op, *operands: Any) -> tuple[Any, ...]:
         return in_transforms(op, operands)
     if not tracked(operands):
         return compute(op, operands)
-    out = Classic.apply(op, *operands)
+    out = apply_classic(op, *map(unwrap, operands))
     return out if type(out) is tuple else (out,)
 
 
 def in_transforms(op: Op, operands: tuple[Tensor, ...]) -> tuple[Any, ...]:
+    if torch._ops._len_torch_dispatch_stack_pre_dispatch():  # torch has no rule for an autograd function there
+        raise BadType("torch.export cannot record torch.func with functions of cenote: write torch.compile(model)")
+    if torch._C._functorch.peek_interpreter_stack().key() == FUNCTIONALIZE:
+        raise BadType("torch.func.functionalize has nothing to do here, no array is changed in place: leave it out")
     outputs = (Transformable if has_derivative(op, operands) else Constant).apply(op, *operands)
     return outputs[: len(op.infer(*map(spec_of, operands)))]  # type: ignore[no-any-return]
 
 
 def has_derivative(op: Op, operands: Sequence[Tensor]) -> bool:
     (result, *_) = op.infer(*map(spec_of, operands))
-    return is_differentiable(result.dtype) and any(floats(operands)) and not isinstance(op, Fold)
+    elsewhere = isinstance(op, Fold) and not op.derivable
+    return is_differentiable(result.dtype) and any(floats(operands)) and not elsewhere
 
 
 def refuse(op: Op, operands: Sequence[Tensor]) -> NoReturn:
@@ -62,9 +69,7 @@ def tracked(operands: Sequence[Tensor]) -> bool:
         for x in operands:
             if x.requires_grad:
                 return True
-    if forward_ad._current_level < 0 or not torch._C._is_fwd_grad_enabled():
-        return False
-    return any(forward_ad.unpack_dual(x).tangent is not None for x in operands)
+    return has_tangent(operands)
 
 
 def tracked_by_transform(x: Tensor) -> bool:
@@ -100,7 +105,7 @@ def cotangents(
     find = program.lookup(bind, saved)
     programs = [program.derivative(i, True) if want else None for i, want in enumerate(wanted)]
     if g.is_complex():  # torch has adjoints where Ops have transposes
-        return [None if by is None else by.run(bind, find, g.conj()).conj() for by in programs]
+        return [None if by is None else by.run(bind, find, g.conj()).conj().resolve_conj() for by in programs]
     return [None if by is None else by.run(bind, find, g) for by in programs]
 
 
@@ -113,7 +118,7 @@ def tangent(program: Linearization, saved: Sequence[Tensor], tangents: Sequence[
             part = by.run(bind, find, t)
             total = part if total is None else total + part
     if total is None:
-        return torch.zeros(program.result.shape, dtype=torch_dtype(program.result.dtype))
+        return torch.zeros(program.result.shape, dtype=torch_dtype(program.result.dtype), device="cpu")
     return total
 
 
@@ -136,7 +141,7 @@ class Classic(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, op: Op, *operands: Tensor) -> Any:
-        dual = forward_ad._current_level >= 0
+        dual = level_may_be_open()  # in here operands have no tangents
         program = linearized(op, floats(operands) if dual else ctx.needs_input_grad[1:], operands)
         values = program.run(compute_step, operands)
         ctx.program = program
@@ -154,10 +159,11 @@ class Classic(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gs: Tensor | None) -> Any:
         program: Linearization = ctx.program
-        if gs[0] is not None and not torch.is_grad_enabled() and forward_ad._current_level < 0:
+        if gs[0] is not None and not torch.is_grad_enabled():
             op = program.only_cotangent()
-            if op is not None:  # nothing of what follows would do anything more
-                return None, compute(op, (gs[0], *ctx.saved_tensors))[0]
+            given = (gs[0], *ctx.saved_tensors)
+            if op is not None and not has_tangent(given):  # nothing of what follows would do anything more
+                return None, compute(op, given)[0]
         return None, *cotangents(program, ctx.needs_input_grad[1:], ctx.saved_tensors, gs[0])
 
     @staticmethod
@@ -165,6 +171,11 @@ class Classic(torch.autograd.Function):
         out = tangent(ctx.program, ctx.saved_tensors, tangents)
         more = len(ctx.program.outputs) - 1
         return (out, *[None] * more) if more else out
+
+
+# What Classic.apply does outside of transformations, without its search for one; operands may be left over from one.
+apply_classic = super(torch.autograd.Function, Classic).apply
+unwrap = torch._C._functorch.unwrap_if_dead
 
 
 class Transformable(torch.autograd.Function):

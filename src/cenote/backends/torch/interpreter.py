@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch.autograd import forward_ad
-
 from ...arguments.arrays import Array
 from ...ops.base import Spec
-from .arrays import PLAIN, Tensor, checked, from_fresh, spec_of
+from .arrays import PLAIN, Tensor, checked, from_fresh, spec_of, tracing
 from .deferred import known_sizes
+from .duals import has_tangent
 from .fold import fold
 from .functions import bind, transforming
 from .library import modes
@@ -27,10 +26,10 @@ def spec(x: Tensor) -> Spec:
 
 def plain(x: Any) -> Array | None:
     """A tensor as a NumPy array, if that is all that there is to it."""
-    if type(x) not in PLAIN or x.requires_grad or transforming() or modes() or forward_ad._current_level >= 0:
+    if type(x) not in PLAIN or x.requires_grad or transforming() or modes() or tracing() is not None:
         return None
     try:
-        return x.numpy()  # type: ignore[no-any-return]
+        return None if has_tangent((x,)) else x.numpy()
     except (RuntimeError, TypeError):  # it is on another device, has another layout, is a conjugate …
         return None
 

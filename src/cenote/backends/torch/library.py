@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from ... import core
 from ...arguments.arrays import Array
 from ...ops.base import Bind, Op, PlannedOp
 from ...ops.selection import Scatter
 from ...ops.serialize import dumps, loads
 from .arrays import PLAIN, Tensor, from_numpy, spec_of, to_numpy, torch_dtype
+from .duals import Graphs
 from .symbolic import Symbolic, at_sizes, is_symbolic
 from .symbols import Size
 
@@ -34,6 +36,7 @@ def compute(op: Op, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
         if operands[0].is_contiguous():
             return outputs
         return tuple(in_format(y, operands[0]) for y in outputs)
+    Graphs.seen = True
     number = len(op.infer(*map(spec_of, operands)))
     if isinstance(op, Symbolic):
         return all_of(operator("symbolic", len(operands), number)(op.text, op.sizes, *operands))
@@ -81,7 +84,12 @@ def define(kind: str, operands: int, outputs: int) -> Callable[..., Any]:
 
 
 def of_text(text: str, sizes: Sequence[Size], operands: Sequence[Tensor], bind: Bind) -> tuple[Tensor, ...]:
-    """The outputs of an Op that was written as text."""
+    """The outputs of an Op that was written as text, in a program that anybody may have written or changed since."""
+    with core.checked_offsets():
+        return of_checked_text(text, sizes, operands, bind)
+
+
+def of_checked_text(text: str, sizes: Sequence[Size], operands: Sequence[Tensor], bind: Bind) -> tuple[Tensor, ...]:
     if not sizes:
         return bind(loads(text), *operands)
     call, path, dtypes = at_sizes(text, sizes)

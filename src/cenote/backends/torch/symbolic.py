@@ -70,6 +70,11 @@ def encode(value: Any) -> Any:
         return ["tuple", *map(encode, value)]
     if isinstance(value, torch.SymInt):
         return int(value)
+    if isinstance(value, np.ufunc):
+        name = value.__name__
+        if vars(np).get(name) is not value:
+            raise NoFormula
+        return ["ufunc", name]
     if isinstance(value, np.generic):
         return encode(value.item())
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -77,18 +82,47 @@ def encode(value: Any) -> Any:
     raise NoFormula  # a function, say
 
 
-def decode(value: Any) -> Any:
+def decode(value: Any, sizes: Sequence[int]) -> Any:
     if not isinstance(value, list):
         return value
     tag, *parts = value
-    return dtype_of(parts[0]) if tag == "dtype" else tuple(map(decode, parts))
+    if tag == "ufunc":
+        return ufunc_of(parts[0])
+    if tag == "size":
+        return sizes[parts[0]]
+    return dtype_of(parts[0]) if tag == "dtype" else tuple(decode(part, sizes) for part in parts)
 
 
-def text_of(function: Callable[..., Any], arguments: dict[str, Any]) -> str:
-    """A public call as text: the tensors by name, dtype and number of axes, everything else by value."""
+def ufunc_of(name: str) -> np.ufunc:
+    found = getattr(np, name, None)
+    if not isinstance(found, np.ufunc):
+        raise ValueError("not a call that cenote wrote")
+    return found
+
+
+def text_of(function: Callable[..., Any], arguments: dict[str, Any]) -> tuple[str, tuple[Size, ...]]:
+    """A public call as text: the tensors by name, dtype and number of axes, everything else by value. Symbols in the
+    shape of a result are one operand more, without a name, that has this shape but no data."""
+    if isinstance(arguments.get("init"), np.generic):  # whose dtype the result may have
+        raise NoFormula
     tensors = [[name, str(numpy_dtype(x.dtype)), x.ndim] for name, x in arguments.items() if isinstance(x, Tensor)]
-    rest = {name: encode(x) for name, x in arguments.items() if not isinstance(x, Tensor)}
-    return json.dumps([function.__module__, function.__name__, tensors, rest])
+    rest = {}
+    symbols: list[Size] = []
+
+    def size(n: Any) -> Any:
+        if not isinstance(n, torch.SymInt):
+            return encode(n)
+        symbols.append(n)
+        return ["size", len(symbols) - 1]
+
+    for name, value in arguments.items():
+        if name == "output_shape" and isinstance(value, (tuple, list)):
+            rest[name] = ["tuple", *map(size, value)]
+        elif not isinstance(value, Tensor):
+            rest[name] = encode(value)
+    if symbols:
+        tensors.append(["", "", len(symbols)])
+    return json.dumps([function.__module__, function.__name__, tensors, rest]), tuple(symbols)
 
 
 def op_of(text: str, shapes: Shapes) -> tuple[Op, list[Spec]]:
@@ -98,11 +132,15 @@ def op_of(text: str, shapes: Shapes) -> tuple[Op, list[Spec]]:
     module, name, tensors, rest = json.loads(text)
     if not module.startswith("cenote.api."):
         raise ValueError("not a call that cenote wrote")
+    sizes: Sequence[int] = ()
+    if tensors and not tensors[-1][0]:
+        *known, sizes = shapes
+        shapes, tensors = tuple(known), tensors[:-1]
     specs = [Spec(shape, dtype_of(dtype)) for shape, (_, dtype, _) in zip(shapes, tensors, strict=True)]
     arguments = {name: Placeholder(spec) for spec, (name, *_) in zip(specs, tensors, strict=True)}
     function = getattr(import_module(module), name).__wrapped__
     try:
-        function(**arguments, **{name: decode(value) for name, value in rest.items()})
+        function(**arguments, **{name: decode(value, sizes) for name, value in rest.items()})
     except Captured as found:
         return found.op, specs
     raise BadType(f"{name} computes nothing")
