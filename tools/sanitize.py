@@ -14,7 +14,8 @@ import time
 ROOT = pathlib.Path(__file__).parent.parent
 # Together they go through every kernel: those of pooling and its derivatives, of convolution, of memory.
 TESTS = """
-kernels/core kernels/long_windows kernels/unaligned kernels/paths kernels/paths_derivatives kernels/direct kernels/direct_tiles
+kernels/core kernels/long_windows kernels/unaligned kernels/paths kernels/paths_derivatives kernels/direct
+kernels/direct_tiles
 kernels/line_buffer_max kernels/line_buffer_argmax kernels/line_buffer_sum kernels/line_buffer_norm
 kernels/column_strips kernels/row_ends kernels/few_lanes kernels/streaming_stores kernels/conv_core
 kernels/conv_paths kernels/conv_winograd kernels/conv_fft kernels/conv_small_planes kernels/order kernels/order_paths

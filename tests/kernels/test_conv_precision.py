@@ -46,6 +46,7 @@ CASES = named_cases()
 # Where Winograd or an FFT makes the result and its derivative by x. The filter's derivative is always a direct sum.
 BY_TRANSFORMS = (
     "3×3 512→512, 8×7×7",
+    "3×3 256→256, 8×7×7",
     "3×3 64→64, 8×56×56",
     "3×3 256→256, 8×14×14",
     "3×3 dilation 2 64→64, 8×56×56",
