@@ -53,6 +53,8 @@ array([500002, 500004, 500006])
   of the result follow those of the input.
 - Inside a task cenote uses one thread, because dask runs as many tasks as there are CPUs.
 - A worker that is killed costs its tasks, which others repeat; the result is the same.
+- `array.query-planning` may be on. Then dask itself lacks some of NumPy's functions: where a function that you
+  differentiate uses one, `np.exp` say, the error is dask's `NotImplementedError`.
 
 A graph of 10,000 blocks takes {graph:.1f} s of CPU time, including its tasks.
 

@@ -132,6 +132,19 @@ def test_the_value_and_gradient_of_a_scalar() -> None:
     np.testing.assert_allclose(computed(gradient)[0], expected[1], rtol=1e-14)
 
 
+def test_the_gradient_of_sums() -> None:
+    """Also where dask's arrays are expressions, which have no broadcast_to and cannot be reshaped."""
+    x = np.random.default_rng(0).standard_normal((9, 8))
+
+    def f(x: Any) -> Any:
+        columns = cn.max_pool(x, (3, 2)).sum(axis=0, keepdims=True)
+        return (columns * 2).sum(axis=0).sum()
+
+    gradient = cn.grad(f)(da.from_array(x, chunks=4))
+    assert isinstance(gradient, da.Array)
+    np.testing.assert_array_equal(computed(gradient)[0], cn.grad(f)(x))
+
+
 @pytest.mark.parametrize("fn", [np.multiply, np.hypot, cn.reducer(np.multiply, lambda a, b: (b, a))])
 def test_the_generic_pool(fn: Any) -> None:
     x = np.random.default_rng(1).standard_normal((9, 10)) + 3

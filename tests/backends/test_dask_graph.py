@@ -74,7 +74,7 @@ def test_arrays_that_are_expressions() -> None:
     environment = os.environ | {"DASK_ARRAY__QUERY_PLANNING": "True", "CENOTE_TEST_SHARE": "8"}
     code = "import dask.array as da, sys, pytest; assert da.array_expr_enabled(); sys.exit(pytest.main(sys.argv[1:]))"
     tests = [str(Path(__file__).with_name(name)) for name in ("test_dask.py", "test_dask_derivatives.py")]
-    missing = "not (scalar or generic_pool or numpy_functions or plain_cotangents)"
+    missing = "not (scalar or numpy_functions or plain_cotangents)"
     command = [sys.executable, "-c", code, "-q", "-p", "no:cacheprovider", "-k", missing, *tests]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout

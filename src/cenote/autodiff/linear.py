@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..arguments.arrays import Array
-from ..backends.dispatch import bind, is_foreign
+from ..backends.dispatch import bind, dispatch, is_foreign
 from ..dtypes import DType, is_complex
 from ..ops.base import LinearOperator
 from ..ops.elementwise import Cast as ElementCast
@@ -138,7 +138,8 @@ class Broadcast(LinearMap):
         return out
 
     def evaluate_foreign(self, x: Any) -> Any:
-        return np.broadcast_to(x, self.after)
+        other: Any = dispatch(x)
+        return other.broadcast(x, self.after) if hasattr(other, "broadcast") else np.broadcast_to(x, self.after)
 
     @property
     def T(self) -> SumTo:  # noqa: N802
@@ -158,7 +159,9 @@ class SumTo(LinearMap):
         return np.add.reduce(x, axis=self.axes, keepdims=True).reshape(self.after)
 
     def evaluate_foreign(self, x: Any) -> Any:
-        return x.sum(axis=self.axes, keepdims=True).reshape(self.after) if self.after else x.sum()
+        # Indexed, because dask's expressions cannot be reshaped.
+        extra = (0,) * (len(self.before) - len(self.after))
+        return x.sum(axis=self.axes, keepdims=True)[extra] if self.after else x.sum()
 
     @property
     def axes(self) -> tuple[int, ...]:
