@@ -259,9 +259,10 @@ class Data(torch.utils.data.Dataset[Any]):
         return cn.max_pool(torch.full((64, 64), float(i)), (2, 2)), cn.avg_pool(np.full((64, 64), float(i)), (2, 2))
 
 
-def test_forked_workers_of_a_data_loader() -> None:
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_workers_of_a_data_loader(start: str) -> None:
     cn.max_pool(torch.zeros(512, 512), (2, 2))  # threads are there before the fork
-    loader = torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=2, multiprocessing_context="fork")
+    loader = torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=2, multiprocessing_context=start)
     for i, (largest, mean) in enumerate(loader):
         assert largest.shape == mean.shape == (2, 32, 32)
         assert largest[:, 0, 0].tolist() == mean[:, 0, 0].tolist() == [2.0 * i, 2.0 * i + 1]
