@@ -24,7 +24,7 @@ from PIL import Image
 
 import cenote as cn
 from cenote import cli
-from cenote.files import run_folder, streaming
+from cenote.files import pyramid, run_folder, streaming
 
 RNG = np.random.default_rng(0)
 VOLUME = RNG.integers(0, 60000, (21, 50, 45)).astype(np.uint16)
@@ -283,6 +283,60 @@ def test_a_kill_between_the_rename_and_the_clean_up(capsys: pytest.CaptureFixtur
     assert run("in.npy", "out.zarr", "--levels", "2", "--resume") == 0
     assert "out.zarr/1: 11×25×23" in capsys.readouterr().out
     assert not Path("out.zarr.partial").exists()
+
+
+def test_a_kill_before_the_clean_up_and_another_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save("in.npy", VOLUME)
+    np.save("other.npy", VOLUME)
+    original, calls = pyramid.clean_up, [0]
+
+    def killed(partial: Path, path: Path) -> Any:
+        calls[0] += 1
+        if calls[0] == 2:  # after the last rename
+            raise SystemExit(9)
+        return original(partial, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pyramid, "clean_up", killed)
+        patch.setattr(pyramid, "remove", lambda path: None)
+        with pytest.raises(SystemExit):
+            run("in.npy", "out.zarr", "--levels", "2", "--quiet")
+    assert Path("out.zarr.partial").exists()
+    assert run("other.npy", "out.zarr", "--levels", "3", "--resume") == 1
+    assert "--resume with other options than the first run" in capsys.readouterr().err
+    assert sorted(p.name for p in Path().iterdir()) == ["in.npy", "other.npy", "out.zarr"]
+
+
+def test_an_image_that_was_to_be_replaced_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save("in.npy", VOLUME)
+    assert run("in.npy", "out.zarr", "--levels", "2", "--quiet") == 0
+    before = files_in("out.zarr")
+    original = Path.rename
+
+    def rename(path: Path, target: Path) -> Path:
+        result = original(path, target)
+        if Path(target).name == "replaced.zarr":
+            raise SystemExit(9)
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", rename)
+        patch.setattr(pyramid, "remove", lambda path: None)
+        with pytest.raises(SystemExit):
+            run("in.npy", "out.zarr", "--levels", "3", "--overwrite", "--quiet")
+    assert not Path("out.zarr").exists()
+    assert run("in.npy", "out.zarr", "--levels", "3", "--quiet") == 1  # it exists, and is not to be replaced
+    assert files_in("out.zarr") == before
+
+
+def test_a_folder_of_the_users_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    np.save("in.npy", VOLUME)
+    Path("out.zarr.finished").mkdir()
+    Path("out.zarr.finished/precious").write_text("mine")
+    assert run("in.npy", "out.zarr", "--levels", "2", "--quiet") == 0
+    assert Path("out.zarr.finished/precious").read_text() == "mine"
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing() -> None:

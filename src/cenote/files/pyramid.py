@@ -28,7 +28,7 @@ from .formats import FULL, open_source, split_zarr
 from .interrupts import deferred
 from .lazy import FileArray, Pending
 from .ngff import axes_of, default_levels, image_attributes
-from .run_folder import Journal, begin
+from .run_folder import COMPLETE, OF_A_RUN, Journal, begin, check_same, is_complete, manifest_of, options_of
 from .streaming import Ranges, plan_blocks, stream
 from .zarr_files import ZarrSource, ZarrTarget, brief, check_folder, create_array, node_at
 
@@ -79,7 +79,13 @@ def build(
     path = place[0]
     partial = path.with_name(f"{path.name}.partial")
     with names_of_users(out, partial, partial.with_suffix(".finished")):
-        if clean_up(partial, path) and resume:
+        replaced = partial / "replaced.zarr"
+        if replaced.exists() and not path.exists():  # a kill came between the last two renames
+            replaced.rename(path)
+        before = clean_up(partial, path)
+        if before is not None and resume:
+            if before:
+                check_same(before, manifest_of(asdict(options)))
             return shapes_of(path)
         check_place(path, overwrite)
         check_replaced(path)
@@ -106,7 +112,7 @@ def finish(partial: Path, path: Path, options: Options, plan: PyramidPlan, journ
     """All levels are written: make an image of them and move it to its place."""
     image, replaced = partial / "image.zarr", partial / "replaced.zarr"
     write_metadata(image, options, plan, path.stem)
-    journal.record("complete")
+    journal.record(COMPLETE)
     journal.close()
     if path.is_dir():  # what is replaced goes with the folder of the run, also if a kill comes in between
         path.rename(replaced)
@@ -135,26 +141,27 @@ def check_replaced(path: Path) -> None:
 
 def levels_in(attributes: Mapping[str, Any]) -> list[str]:
     """The paths of the arrays that an image's metadata name."""
-    found = attributes.get("multiscales") or attributes.get("ome", {}).get("multiscales", ())
-    return [str(dataset["path"]) for image in found for dataset in image.get("datasets", ())]
+    try:
+        found = attributes.get("multiscales") or attributes.get("ome", {}).get("multiscales", ())
+        return [str(dataset["path"]) for image in found for dataset in image.get("datasets", ()) if dataset["path"]]
+    except (AttributeError, KeyError, TypeError):  # anybody may have written them
+        return []
 
 
-def clean_up(partial: Path, path: Path) -> bool:
-    """Remove the folder of a run whose image is in its place; returns whether there was one. A kill may have come
-    between the last rename and the end of the removal."""
+def clean_up(partial: Path, path: Path) -> dict[str, Any] | None:
+    """Remove the folder of a run whose image is in its place; returns the options of that run, if there was one. A kill
+    may have come between the last rename and the end of the removal."""
     rest = partial.with_suffix(".finished")
-    journal = partial / "journal"
-    if (
-        path.exists()
-        and journal.exists()
-        and "complete" in journal.read_text()
-        and not (partial / "image.zarr").exists()
-    ):
-        remove(rest)
+    if path.exists() and is_complete(partial) and not (partial / "image.zarr").exists() and not rest.exists():
         partial.rename(rest)
-    there = rest.exists()
+    if not is_complete(rest):  # a folder of the user's may have that name
+        return None
+    options = options_of(rest)
+    for entry in rest.iterdir():
+        if entry.name not in OF_A_RUN:
+            remove(entry)
     remove(rest)
-    return there and path.exists()
+    return options if path.exists() else None
 
 
 def shapes_of(path: Path) -> tuple[tuple[int, ...], ...]:

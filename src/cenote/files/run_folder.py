@@ -37,23 +37,48 @@ class Journal:
         self.close()
 
 
+OF_A_RUN = ("journal", "run.json")  # what a folder is known by: removed last
+COMPLETE = "complete"  # the last line of a journal
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether this is the folder of a run that has made all of its image."""
+    journal = folder / "journal"
+    return journal.is_file() and COMPLETE in journal.read_text().splitlines()
+
+
+def options_of(folder: Path) -> dict[str, Any]:
+    manifest = folder / "run.json"
+    found: dict[str, Any] = json.loads(manifest.read_text()) if manifest.exists() else {}
+    return found
+
+
+def manifest_of(options: dict[str, Any]) -> dict[str, Any]:
+    """The options as a file has them, with what tells whether the input was changed."""
+    found: dict[str, Any] = json.loads(json.dumps({**options, "stamp": stamp_of(options["input"])}))
+    return found
+
+
+def check_same(before: dict[str, Any], now: dict[str, Any]) -> None:
+    """The options and the input are those of the first run."""
+    different = [name for name in now if before.get(name) != now[name]]
+    if different == ["stamp"]:
+        raise FileError(
+            f"--resume: {now['input']} has changed since the first run: --overwrite without --resume begins anew"
+        )
+    if different:
+        listed = ", ".join(f"{name} was {before.get(name)}, is {now[name]}" for name in different)
+        raise FileError(f"--resume with other options than the first run: {listed}")
+
+
 def begin(partial: Path, options: dict[str, Any], resume: bool) -> Journal:
     """The folder to work in, new or as an earlier run left it. The options must be those of that run."""
     manifest = partial / "run.json"
-    now = json.loads(json.dumps({**options, "stamp": stamp_of(options["input"])}))
+    now = manifest_of(options)
     if partial.exists() and (not resume or not manifest.exists()):
         remove(partial)
     if manifest.exists():
-        before = json.loads(manifest.read_text())
-        different = [name for name in now if before.get(name) != now[name]]
-        if different == ["stamp"]:
-            raise FileError(
-                f"--resume: {options['input']} has changed since the first run: --overwrite without --resume begins "
-                "anew"
-            )
-        if different:
-            listed = ", ".join(f"{name} was {before.get(name)}, is {now[name]}" for name in different)
-            raise FileError(f"--resume with other options than the first run: {listed}")
+        check_same(options_of(partial), now)
         for torn in (partial / "image.zarr").rglob("*.partial"):
             torn.unlink()
     else:
