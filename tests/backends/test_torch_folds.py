@@ -62,3 +62,17 @@ def test_a_tangent_of_zeros_is_on_the_cpu_whatever_the_default_device() -> None:
     for found in (t, dual.tangent):
         assert found is not None
         assert found.tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: cn.correlate(x, torch.tensor([1 + 1j, 2 - 0.5j], dtype=torch.complex128), mode="valid"),
+        lambda x: cn.pool(x, (2,), np.complex128(1 + 2j), np.multiply),
+    ],
+    ids=["filter", "init"],
+)
+def test_second_derivatives_of_real_tensors_by_complex_numbers(f: Any) -> None:
+    x = torch.tensor([1.0, 2.0, -3.0, 4.0], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(f, x)
+    assert torch.autograd.gradgradcheck(f, x)

@@ -23,34 +23,6 @@ from .functions import bind, floats, primals, tangents_of_outer_transforms, trac
 BY_NUMPY = "write it with torch instead of NumPy"
 
 
-def first_largest(a: Tensor, b: Tensor) -> Tensor:
-    """The maximum; of two equal numbers the first one, which a derivative follows."""
-    a, b = alike(a, b)
-    return torch.where(at_least(a, b) | a.isnan(), a, b)
-
-
-def first_smallest(a: Tensor, b: Tensor) -> Tensor:
-    a, b = alike(a, b)
-    return torch.where(at_least(b, a) | a.isnan(), a, b)
-
-
-def alike(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """In one dtype: torch.where has no derivative for two."""
-    dtype = torch.promote_types(a.dtype, b.dtype)
-    return a.to(dtype), b.to(dtype)
-
-
-def at_least(a: Tensor, b: Tensor) -> Tensor:
-    """Whether a ≥ b; complex numbers have the order of NumPy, by the real part and then by the imaginary one."""
-    if not a.is_complex():
-        return a >= b
-    return (a.real > b.real) | ((a.real == b.real) & (a.imag >= b.imag))
-
-
-# The functions of torch that are derived in the place of ufuncs, where the name or the derivative is another one.
-OWN: dict[Any, Any] = {np.maximum: first_largest, np.minimum: first_smallest, np.power: torch.pow}
-
-
 def ufunc_of(fn: Any) -> np.ufunc | None:
     """The ufunc of NumPy's that a function is, or that it has the name and the meaning of."""
     if isinstance(fn, np.ufunc):
@@ -70,7 +42,7 @@ def fold(x: Tensor, op: Fold) -> Tensor:
     if op.derivable or not is_differentiable(op.dtype) or not tracked([x]):
         (value,) = bind(op, x)
         return value
-    function = OWN.get(known) or getattr(torch, known.__name__, None)
+    function = getattr(torch, known.__name__, None)
     if function is None:
         raise BadType(f"np.{known.__name__} has no derivative in torch: give cn.reducer(fn, partials)")
     (value,) = bind(op, x.detach())

@@ -104,9 +104,12 @@ def cotangents(
         return [None] * len(wanted)
     find = program.lookup(bind, saved)
     programs = [program.derivative(i, True) if want else None for i, want in enumerate(wanted)]
-    if g.is_complex():  # torch has adjoints where Ops have transposes
-        return [None if by is None else by.run(bind, find, g.conj()).conj().resolve_conj() for by in programs]
-    return [None if by is None else by.run(bind, find, g) for by in programs]
+    # torch has adjoints where Ops have transposes. Cotangents may be real and filters complex, or the other way round.
+    return [None if by is None else conjugate(by.run(bind, find, conjugate(g))) for by in programs]
+
+
+def conjugate(x: Tensor) -> Tensor:
+    return x.conj().resolve_conj() if x.is_complex() else x
 
 
 def tangent(program: Linearization, saved: Sequence[Tensor], tangents: Sequence[Tensor | None]) -> Tensor:

@@ -158,7 +158,8 @@ class Linearization:
     def only_cotangent(self) -> Op | None:
         """The Op from a cotangent and all that was saved to the cotangent of the only operand, if one is all of it."""
         if self.only is ...:
-            by = self.derivative(0, True) if len(self.operands) == 1 and not is_complex(self.result.dtype) else None
+            real = not any(is_complex(spec.dtype) for spec in (self.result, *self.operands))
+            by = self.derivative(0, True) if len(self.operands) == 1 and real else None
             step = by.steps[0] if by is not None and len(by.steps) == 1 else None
             whole = by is not None and step is not None and step.operands == (by.argument, *self.saved)
             self.only = step.op if step is not None and whole else None
