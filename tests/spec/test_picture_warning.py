@@ -126,7 +126,7 @@ def test_the_message_to_the_letter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "colours"), [((8, 48, 64, 3), 3), ((1, 24, 24, 3), 3), ((0, 32, 256, 4), 4)], ids=str
+    ("shape", "colours"), [((8, 48, 64, 3), 3), ((1, 48, 48, 3), 3), ((0, 64, 256, 4), 4)], ids=str
 )
 def test_a_batch_of_pictures(shape: tuple[int, ...], colours: int) -> None:
     x = np.zeros(shape, np.uint8)
@@ -224,12 +224,13 @@ def test_what_looks_like_a_picture(shape: tuple[int, ...], picture: bool) -> Non
 @pytest.mark.parametrize(
     ("shape", "batch"),
     [
-        ((8, 24, 24, 3), True),
-        ((8, 23, 24, 3), False),
-        ((8, 24, 23, 3), False),
-        ((8, 32, 256, 4), True),
-        ((8, 32, 257, 4), False),
-        ((8, 31, 64, 4), False),
+        ((8, 48, 48, 3), True),
+        ((8, 47, 48, 3), False),
+        ((8, 48, 47, 3), False),
+        ((8, 64, 512, 4), True),
+        ((8, 64, 513, 4), False),
+        ((8, 63, 64, 4), False),
+        ((2, 64, 32, 4), False),  # of torch: 64 channels, maps of 32 by 4
         ((8, 3, 64, 64), False),
         ((8, 64, 64, 1), False),
         ((2, 8, 64, 64, 3), False),

@@ -8,7 +8,7 @@ from __future__ import annotations
 CHANNELS = (3, 4)  # RGB, and RGBA or CMYK
 LEAST_SIDE = 8
 MOST_TIMES_LONGER = 8
-TIMES_AS_LONG_AS_COLOURS = 8  # the sides of pictures in a batch
+TIMES_AS_LONG_AS_COLOURS = 16  # the sides of pictures in a batch
 
 
 def has_colours(shape: tuple[int, ...]) -> bool:

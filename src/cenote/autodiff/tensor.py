@@ -315,9 +315,10 @@ def checked_rule(name: str, rule: Callable[..., Any], args: Sequence[Any], optio
     take, are answered."""
     try:
         return rule(*args, **options)
-    except TypeError as error:
-        wrong = hints().wrong_option(rule, args, options)
-        raise error if wrong is None else TypeError(f"{name}: {wrong}") from None
+    except TypeError:
+        if (wrong := hints().wrong_option(rule, args, options)) is None:
+            raise
+        raise TypeError(f"{name}: {wrong}") from None
 
 
 KNOWN = (np.ndarray, np.generic, int, float, complex, Tensor)

@@ -22,7 +22,10 @@ def floats(text: str) -> list[float]:
 
 
 def float_or_none(text: str) -> float | None:
-    return None if text == "none" else floats(text)[0]
+    try:
+        return None if text == "none" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: a number or none is needed") from None
 
 
 REDUCERS = ("add", "multiply", "maximum", "minimum", "logaddexp")

@@ -50,6 +50,10 @@ def wrong_reducer(function: Function, args: tuple[Any, ...], kwargs: Mapping[str
     return None
 
 
+CHANNELS_LAST = frozenset(("strides", "window_shape", "pool_size"))
+FRONT = frozenset(("kernel_size", "kernel_shape"))  # of torch and ONNX, which have channels in front
+
+
 def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     """What is wrong with arguments that do not fit the signature, and the call to write."""
     parameters = inspect.signature(function).parameters
@@ -76,8 +80,8 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         notes.append(f"{labelled(word, kwargs[word])}{note}")
         sure = sure and known
     if not is_dialect(draft.function):
-        default = keywords.defaults(draft, unknown)
-        notes += [default] if default else []
+        default, layout = keywords.defaults(draft, unknown), channels_last(draft, unknown)
+        notes += [note for note in (default, layout) if note]
     if draft.name == "pool" and not is_dialect(draft.function) and named_reduction(draft.given.get("reduce_fn")):
         value = draft.given["reduce_fn"]
         note, known = reduction(draft, value)
@@ -93,6 +97,25 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     if not sure or draft.missing:
         return text
     return f"{text}{conclusion(draft)}"
+
+
+def channels_last(draft: Draft, words: list[str]) -> str | None:
+    """The words of flax and Keras, whose windows lie between the batch and the channels: the axes."""
+    shape = draft.shape
+    if not CHANNELS_LAST.intersection(words) or FRONT.intersection(words):
+        return None
+    if draft.of_torch or has_names(draft) or "window" not in draft.parameters:
+        return None
+    if shape is None or len(shape) < 3 or draft.given.get("axes") is not None:
+        return None
+    rank = len(shape) - 2
+    if not draft.unsettled and len(draft.window or ()) != rank:
+        return None
+    draft.given["axes"] = tuple(range(1, rank + 1))
+    if draft.failure() is not None:  # it has channels in front
+        del draft.given["axes"]
+        return None
+    return "windows of flax and Keras lie between batch and channels"
 
 
 def labelled(word: str, value: Any) -> str:

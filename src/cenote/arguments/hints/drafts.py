@@ -148,7 +148,7 @@ class Draft:
         if not self.unsettled:
             self.name_colours()
             return None
-        for changes, meaning in ways_to_lie(int(size), name, shape, self.rank):
+        for changes, meaning in ways_to_lie(int(size), name, shape, self.rank, not self.of_torch):
             tried = Draft(self.function, {**self.given, **changes})
             tried.shapes = self.shapes
             if tried.failure() is None:
@@ -158,9 +158,14 @@ class Draft:
 
     def name_colours(self) -> None:
         """Keep a window of two axes off the colours of a picture."""
-        window, axes = self.window, sides(self.shape or ())
+        window, axes = self.window, None if self.of_torch else sides(self.shape or ())
         if "axes" in self.parameters and self.given.get("axes") is None and axes and len(window or ()) == 2:
             self.given["axes"] = axes
+
+    @property
+    def of_torch(self) -> bool:
+        """Whether x is a tensor of torch, which has channels in front of height and width."""
+        return type(self.given.get("x")).__module__.partition(".")[0] == "torch"
 
     @property
     def size_name(self) -> str:
@@ -205,11 +210,13 @@ def explained(op: str, x: Any, window: Any, options: Mapping[str, Any]) -> str:
     return f"explain({', '.join([*written, *(f'{name}={literal(value, name)}' for name, value in options.items())])})"
 
 
-def ways_to_lie(size: int, name: str, shape: Shape, rank: int | None) -> list[tuple[dict[str, Any], str]]:
+def ways_to_lie(
+    size: int, name: str, shape: Shape, rank: int | None, pictures: bool = True
+) -> list[tuple[dict[str, Any], str]]:
     """How a window of one int may lie on an array, the likeliest first: the arguments, and the axes in words."""
     ndim = len(shape)
     ways: list[tuple[dict[str, Any], str]] = []
-    if rank in (None, 2) and picture_axes(shape) is not None:
+    if pictures and rank in (None, 2) and picture_axes(shape) is not None:
         ways.append(
             ({name: size, "axes": picture_axes(shape)}, f"height and width of a picture with {shape[-1]} channels")
         )

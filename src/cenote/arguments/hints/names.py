@@ -84,7 +84,7 @@ CALLS = {
     "minfilter": "min_pool(x, {odd}, stride=1, padding='same')",
     "uniformfilter": "avg_pool(np.pad(x, 1, 'symmetric'), {odd}, stride=1)",
     "meanfilter": "avg_pool(np.pad(x, 1, 'symmetric'), {odd}, stride=1)",
-    "boxfilter": "avg_pool(np.pad(x, 1, 'symmetric'), {odd}, stride=1)",
+    "boxfilter": "avg_pool(np.pad(x, 1, 'reflect'), {odd}, stride=1)",
     "blur": "avg_pool(np.pad(x, 1, 'reflect'), {odd}, stride=1)",
     "medianfilter": "median_pool(np.pad(x, 1, 'symmetric'), {odd}, stride=1)",
     "medianblur": "median_pool(np.pad(x, 1, 'edge'), {odd}, stride=1)",
@@ -229,7 +229,7 @@ def missing_tensor_attribute(name: str) -> str:
     if name == "relu":
         return ": write np.maximum(x, 0)"
     engine = importlib.import_module(f"{PACKAGE}.autodiff.tensor")
-    function = getattr(np, name, None)
+    function = vars(np).get(name)
     if callable(function) and (function in engine.UFUNCS or function in engine.FUNCTIONS):
         return f": write np.{name}(x)"
     package = importlib.import_module(PACKAGE)
