@@ -15,6 +15,7 @@ import pytest
 import cenote as cn
 from cenote import cli
 from cenote.files import streaming
+from failing_commands import check_fails
 
 VOLUME = np.random.default_rng(0).integers(0, 60000, (6, 14, 15)).astype(np.uint16)
 MAXIMA = cn.max_pool(VOLUME, (2, 2))
@@ -27,16 +28,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     np.save("in.npy", VOLUME)
     return tmp_path
-
-
-def check_fails(capsys: pytest.CaptureFixture[str], expected: str, *arguments: str) -> None:
-    """Exit code 1, one line with the expected words, and every file as it was."""
-    before = {p: p.read_bytes() for p in Path().iterdir()}
-    assert cli.main([*arguments]) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1, error
-    assert expected in error, error
-    assert {p: p.read_bytes() for p in Path().iterdir()} == before
 
 
 def test_a_name_is_needed_after_the_colon(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,6 +26,7 @@ from cenote.files import atomic, streaming
 from cenote.files.formats import open_source
 from cenote.files.interrupts import deferred
 from cenote.files.lazy import FileArray
+from failing_commands import check_fails
 
 RNG = np.random.default_rng(0)
 VOLUME = RNG.integers(0, 60000, (21, 34, 45)).astype(np.uint16)
@@ -40,17 +41,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def names() -> list[str]:
     return sorted(p.name for p in Path().iterdir())
-
-
-def check_fails(capsys: pytest.CaptureFixture[str], expected: str, *arguments: str) -> None:
-    """Exit code 1, one line that has the expected words, and the files that were there before, no others."""
-    before = sorted(Path().rglob("*"))
-    assert cli.main([*arguments]) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1, error
-    assert error.startswith(f"cenote {arguments[0]}: ")
-    assert expected in error, error
-    assert sorted(Path().rglob("*")) == before
 
 
 # ---------------------------------------------------------------------------------------------------- full disks

@@ -23,6 +23,7 @@ from PIL import Image
 import cenote as cn
 from cenote import cli
 from cenote.files import streaming
+from failing_commands import check_fails
 
 RNG = np.random.default_rng(0)
 VOLUME = RNG.integers(0, 60000, (21, 34, 45)).astype(np.uint16)
@@ -65,17 +66,6 @@ def load(name: str) -> Any:
 
 def run(*arguments: str) -> int:
     return cli.main([*arguments])
-
-
-def check_fails(capsys: pytest.CaptureFixture[str], expected: str, *arguments: str) -> None:
-    """Exit code 1, one line that has the expected words, and nothing new in the folder."""
-    before = sorted(p.name for p in Path().iterdir())
-    assert run(*arguments) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1, error
-    assert error.startswith(f"cenote {arguments[0]}: ")
-    assert expected in error, error
-    assert sorted(p.name for p in Path().iterdir()) == before
 
 
 # ---------------------------------------------------------------------------------------------------- formats

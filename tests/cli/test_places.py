@@ -18,6 +18,7 @@ from cenote import cli
 from cenote.files import cluster
 from cenote.files.ngff import axes_of
 from cenote.files.numpy_files import ArraySource
+from failing_commands import check_fails
 
 RNG = np.random.default_rng(0)
 VOLUME = RNG.integers(0, 60000, (6, 14, 15)).astype(np.uint16)
@@ -30,17 +31,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     np.save("in.npy", VOLUME)
     return tmp_path
-
-
-def check_fails(capsys: pytest.CaptureFixture[str], expected: str, *arguments: str) -> None:
-    """Exit code 1, one line that has the expected words, and the folder as it was."""
-    before = sorted(Path().rglob("*"))
-    assert cli.main([*arguments]) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1, error
-    assert error.startswith(f"cenote {arguments[0]}: ")
-    assert expected in error, error
-    assert sorted(Path().rglob("*")) == before
 
 
 # --------------------------------------------------------------------------------------------------- archives
