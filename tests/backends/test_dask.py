@@ -40,6 +40,14 @@ def test_complex_numbers(case: Case, name: str, seed: int) -> None:
     check_chunked(lambda x: POOLS[name](x, **case.arguments), seed, case.x)
 
 
+def test_blocks_of_padding_have_the_dtype_of_the_whole() -> None:
+    """In the first block no element is folded, and the initial value is not complex."""
+    x = np.array([1 + 2j, 3 - 1j], np.complex64)
+    lazy = cn.pool(da.from_array(x, 1), (1,), np.float64(1), lambda a, b: a + 2 * b, stride=2, padding=1)
+    assert [lazy[i : i + 1].compute(scheduler="synchronous").dtype for i in range(2)] == [lazy.dtype] * 2
+    check_chunked(lambda x: cn.pool(x, (1,), np.float64(1), lambda a, b: a + 2 * b, stride=2, padding=1), 1, x)
+
+
 @examples(150)
 @given(convolutions(), SEEDS)
 def test_convolution(case: tuple[Any, Any, Any, dict[str, Any], bool], seed: int) -> None:

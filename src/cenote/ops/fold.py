@@ -74,24 +74,31 @@ class Fold(Op):
     dtype: DType
     init: np.generic
     fn: Binary
+    result: DType | None = None  # in a block, whose windows may have no elements: the dtype of the whole
 
     @property
     def label(self) -> str:
         return "pool"
 
     def infer(self, *operands: Spec) -> tuple[Spec, ...]:
-        # What dtype a function gives, only the function knows: it is asked with arrays of no elements.
+        return (Spec(self.geometry.out_shape, self.after),)
+
+    @cached_property
+    def after(self) -> DType:
+        """The dtype of the result. Only the function knows it: it is asked with arrays of no elements."""
+        if self.result is not None:
+            return self.result
         if self.kernel is not None:
-            return (Spec(self.geometry.out_shape, self.init.dtype),)
+            return self.init.dtype
         held, nothing = np.empty((0,), self.init.dtype), np.empty((0,), native(self.dtype))
         taps = 1 if next(self.geometry.taps(), None) is not None else 0
         for _ in range(2 * taps):  # the second time with what the first one gave
             held = np.asarray(self.fn(held, nothing))
-        return (Spec(self.geometry.out_shape, held.dtype),)
+        return held.dtype
 
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         slab, geometry = self.geometry.block(ranges)
-        return replace(self, geometry=geometry), (slab,)
+        return replace(self, geometry=geometry, result=self.after), (slab,)
 
     def cuts(self, *operands: Sequence[Places]) -> tuple[Places | None, ...]:
         return window_cuts(self.geometry, "windows", ("elements",), operands)
@@ -112,7 +119,7 @@ class Fold(Op):
         if not self.engine.knows(self.fn):
             return outputs, [self.engine.refusal(self.fn)]
         # A Python function may be meant for arrays that have elements.
-        after = self.infer()[0].dtype if isinstance(self.fn, np.ufunc) else outputs[0].dtype
+        after = self.after if isinstance(self.fn, np.ufunc) else outputs[0].dtype
         dtypes = native(self.dtype), after
         tangent = FoldDerivative(self.geometry, *dtypes, *dtypes, self.init, self.fn, (("jvp", 0),))
         return outputs, [Applied(bind, tangent, *operands)]
@@ -143,7 +150,8 @@ class Fold(Op):
         if kernel is not None:
             with np.errstate(all="ignore"):
                 return (np.asarray(self.fn(self.init, kernel(x, self.geometry))),)
-        return (self.fold(x.astype(native(x.dtype), copy=False)),)
+        y = self.fold(x.astype(native(x.dtype), copy=False))
+        return (y if self.result is None else y.astype(self.result, copy=False),)
 
     def fold(self, x: Array) -> Array:
         out = np.full(self.geometry.out_shape, self.init, self.init.dtype)
