@@ -149,7 +149,6 @@ struct PoolSchedule : Operation {
     bool direct;     // x can be read in place: it has the work dtype and is aligned and contiguous along rows
     bool scatters;   // the transpose: values of y are added to the elements of x that `argmax` names
     bool planar;     // the pooled axes are innermost in memory: all others are outer axes
-    bool strips;     // a task is a strip of columns (column_strips)
     bool streaming;  // the result is large enough for streaming stores (simd/streaming.inl)
 
     // Pooled axes, outermost in memory first. x_stride is in bytes, y_stride in elements.

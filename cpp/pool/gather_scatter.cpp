@@ -106,22 +106,14 @@ void gather(const PoolProblem& problem) {
 
 namespace {
 
-// The schedule of a backward pass with its tasks; false if there are no windows.
-bool make_backward_schedule(const PoolProblem& problem, int64_t bytes, PoolSchedule& job, int& threads) {
-    int64_t batch;
-    if (!make_schedule(problem, job, batch)) return false;
+// The schedule of a backward pass; false if there are no windows.
+bool make_backward_schedule(const PoolProblem& problem, int64_t bytes, PoolSchedule& job, Workload& work) {
+    if (!make_schedule(problem, job, work.batch)) return false;
     job.scatters = true;
     job.streaming = pays_to_stream(0, bytes);
     job.direct = is_contiguous(job);
-    const Axis& outermost = job.axis[0];
-    threads = threads_for(bytes / size_of(job.work));
-    // Few planes are divided into slabs of rows. Rows of windows are not divided, nor are listed windows.
-    const bool divides = (job.rank > 1 || job.lanes > 1) && !outermost.starts;
-    const int64_t wanted = divides ? max(1, ceil_div(4 * threads, batch)) : 1;
-    job.tile[0] = max(1, threads == 1 ? outermost.n : max(ceil_div(outermost.n, wanted), 2 * outermost.k));
-    if (!divides) job.tile[0] = max(1, outermost.n);
-    job.tiles[0] = max(1, ceil_div(outermost.n, job.tile[0]));
-    job.tasks = batch * job.tiles[0];
+    work.elements = bytes / size_of(job.work);
+    work.threads = threads_for(work.elements);
     return true;
 }
 
@@ -129,18 +121,19 @@ bool make_backward_schedule(const PoolProblem& problem, int64_t bytes, PoolSched
 
 void scatter(const PoolProblem& problem, int64_t bytes) {
     PoolSchedule job;
-    int threads = 1;
+    Workload work;
     char* x = const_cast<char*>(problem.x);
-    const bool windows = make_backward_schedule(problem, bytes, job, threads);
+    const bool windows = make_backward_schedule(problem, bytes, job, work);
     if (!windows || !job.direct) std::memset(x, 0, static_cast<size_t>(bytes));
     if (!windows) return;
-    run_tasks(job, choose_backward(job).kernel, threads);
+    const TaskFn kernel = choose_algorithm(problem, job, work).kernel;
+    run_tasks(job, kernel, work.threads);
 }
 
 const char* scatter_algorithm(const PoolProblem& problem, int64_t bytes) {
     PoolSchedule job;
-    int threads = 1;
-    return make_backward_schedule(problem, bytes, job, threads) ? choose_backward(job).name : "empty";
+    Workload work;
+    return make_backward_schedule(problem, bytes, job, work) ? choose_algorithm(problem, job, work).name : "empty";
 }
 
 namespace {

@@ -54,7 +54,7 @@ bool accepts_backward_avg(const PoolSchedule& job, const PoolKernels&) {
     }
     const Axis& last = job.axis[job.rank - 1];
     const int64_t size = size_of(job.in);
-    if (has_lanes(job)) return job.lane_stride == size && job.lane_tile * size >= 64;
+    if (has_lanes(job)) return job.lane_stride == size && job.lanes * size >= 64;
     return job.x_stride[job.rank - 1] == size && last.spread_stride == 2 && last.spread_taps == 2;
 }
 
@@ -78,17 +78,16 @@ bool accepts_line_buffer_norm(const PoolSchedule& job, const PoolKernels& level)
         (last && (job.axis[0].k - 1) * job.axis[0].d >= kNormBufferRows))
         return false;
     // A stride of 2 along rows would need a deinterleave, and rows shorter than a vector would be reduced one by one.
-    if (has_lanes(job)) return job.lane_tile * size_of(job.out) >= 64;
+    if (has_lanes(job)) return job.lanes * size_of(job.out) >= 64;
     return job.axis[last].s == 1 && job.axis[last].o * size_of(job.out) >= level.norm_vector_bytes;
 }
 
-// Whether rows are contiguous in x and in y and are not divided into ranges of lanes.
+// Whether rows are contiguous in x and in y.
 bool has_contiguous_rows(const PoolSchedule& job) {
     const int last = job.rank - 1;
     const int64_t unit = job.lanes, width = size_of(job.in);
     return job.rank <= 2 && !job.swap && job.prologue == Prologue::none && !job.physical_padding &&
-           job.lane_tile == unit && (unit == 1 || job.lane_stride == width) && job.x_stride[last] == unit * width &&
-           job.y_stride[last] == unit;
+           (unit == 1 || job.lane_stride == width) && job.x_stride[last] == unit * width && job.y_stride[last] == unit;
 }
 
 bool accepts_line_buffer_sum(const PoolSchedule& job, const PoolKernels& level) {
@@ -109,9 +108,7 @@ bool accepts_line_buffer_max(const PoolSchedule& job, const PoolKernels& level) 
     const int last = job.rank - 1;
     const Axis &a = job.axis[last], &up = job.axis[0];
     const int64_t unit = job.lanes, width = size_of(job.in);
-    // Even the last tile of a row has a full vector of results. Rows where it has not are tiny, or gigabytes long.
-    const int64_t fewest = a.o - (job.tiles[last] - 1) * job.tile[last];
-    if (a.starts || a.s > 1 || a.k < 2 || a.k > kBufferTaps || fewest * unit * width < level.vector_bytes) return false;
+    if (a.starts || a.s > 1 || a.k < 2 || a.k > kBufferTaps || a.o * unit * width < level.vector_bytes) return false;
     if (last && (up.starts || up.s > 1 || up.k > kBufferTaps || up.d > kBufferDilation)) return false;
     if (job.argmax) {
         int64_t elements = 1;  // indices must fit into lanes as wide as the values
@@ -167,7 +164,7 @@ bool accepts_direct(const PoolSchedule& job, const PoolKernels& level) {
         elements *= a.k;
         if (elements > kDirectTaps) return false;
     }
-    if (lanes && (job.lane_tile * size_of(job.work) < 64 || elements == 1)) return false;
+    if (lanes && (job.lanes * size_of(job.work) < 64 || elements == 1)) return false;
     if (kind != Kind::norm) return true;
     if (job.in != DType::f32 || job.out != DType::f32 || !fp32_suffices(job)) return false;
     // Overlapping windows would compute the exponential of an element more than once.
@@ -193,18 +190,35 @@ bool accepts_direct_uint(const PoolSchedule& job, const PoolKernels& level) {
     }
     const Axis& a = job.axis[last];
     const int64_t off_the_row = elements / a.k;
-    if (lanes > 1 && job.lane_tile * size >= level.vector_bytes)  // each window has at least a vector of lanes
+    if (lanes > 1 && lanes * size >= level.vector_bytes)  // each window has at least a vector of lanes
         return job.lane_stride == size && elements > 1 && elements <= kDirectTaps;
     if (a.d > 1 || a.k != a.s || (a.k & (a.k - 1)) || a.k > 8 || off_the_row > kDirectTaps) return false;
     if (a.o * lanes * size < level.vector_bytes || job.x_stride[last] != lanes * size) return false;
     if (lanes == 1) return elements > 1;
-    return job.lane_stride == size && (lanes == 3 || lanes == 4) && job.lane_tile == lanes && a.k == 2 &&
-           off_the_row == 2 && job.y_stride[last] == lanes && job.out == job.in;
+    return job.lane_stride == size && (lanes == 3 || lanes == 4) && a.k == 2 && off_the_row == 2 &&
+           job.y_stride[last] == lanes && job.out == job.in;
 }
 
 bool accepts_wide(const PoolSchedule& job, const PoolKernels&) { return needs_wide_totals(job, job.window_elements); }
 
-bool accepts_column_strips(const PoolSchedule& job, const PoolKernels&) { return job.strips; }
+// -------------------------------------------------------------------------------- large windows that overlap on planes
+
+constexpr int64_t kStripPixel = 64;  // bytes
+
+bool accepts_column_strips(const PoolSchedule& job, const PoolKernels&) {
+    const bool sums = job.reduce == Reduce::sum;
+    if (job.rank != 2 || job.argmax || job.omit || job.pass[0] != (sums ? 0 : 1) || has_small_planes(job)) return false;
+    for (int q = 0; q < 2; ++q) {
+        const Axis& a = job.axis[q];
+        if (job.physical_padding && job.real_n[q] != a.n) return false;
+        if (a.starts || a.s > 1 || a.d > 1 || a.k < kLargeWindow || a.k > 2 * a.n + 64) return false;
+    }
+    // Many lanes are long runs for the separable passes: 13×13 over 256 lanes takes 0.23 ms, and 0.36 in strips.
+    if (job.lanes * size_of(job.in) > kStripPixel) return false;
+    return is_norm(job) ? fp32_suffices(job) : sums || job.out == job.work;
+}
+
+// ------------------------------------------------------------------------------------------------------- any window
 
 bool accepts_separable(const PoolSchedule& job, const PoolKernels&) { return !job.scatters; }
 
@@ -219,7 +233,7 @@ bool accepts_direct_mode(const PoolSchedule& job, const PoolKernels& level) {
         if (job.axis[q].starts) return false;
     if (n != 2 && n != 4 && n != kVoteElements) return false;
     const Axis& a = job.axis[last];
-    if (has_lanes(job)) return job.lane_stride == size && job.lane_tile * size >= level.order->vector_bytes;
+    if (has_lanes(job)) return job.lane_stride == size && job.lanes * size >= level.order->vector_bytes;
     if (job.x_stride[last] != size || job.y_stride[last] != 1) return false;
     return a.o * size >= level.order->vector_bytes && ((a.k == 2 && a.s == 2 && a.d == 1) || (a.k == 1 && a.s == 1));
 }
@@ -267,88 +281,107 @@ bool accepts_window_sort(const PoolSchedule&, const PoolKernels&) { return true;
 
 // ------------------------------------------------------------------------------------------------------ the list
 
+// Whether the tiling left rows of pixels whole, and even the last tile of a row has a full vector of results. Rows
+// where it has not are tiny, or gigabytes long.
+bool has_long_tiles(const PoolSchedule& job, const PoolKernels& level) {
+    const int last = job.rank - 1;
+    const int64_t fewest = job.axis[last].o - (job.tiles[last] - 1) * job.tile[last];
+    return is_norm(job) || (job.lane_tile == job.lanes &&
+                            (job.reduce == Reduce::sum || fewest * job.lanes * size_of(job.in) >= level.vector_bytes));
+}
+
+// Whether a few large windows, none of them clipped, leave threads without a task. One axis can then be pooled first,
+// by all threads. Clipped windows have different divisors, which need all axes.
+bool accepts_two_steps(const PoolProblem& r, const PoolSchedule& job, int threads) {
+    if (job.tasks >= threads || r.rank < 2 || is_order(r.reduce) || r.argmax || r.omit || r.physical_padding ||
+        r.prologue != Prologue::none)
+        return false;
+    for (int w = 0; w < r.rank; ++w) {
+        const Axis& a = r.axis[w];
+        if (a.starts || a.low > 0 || (a.o - 1) * a.s + (a.k - 1) * a.d >= a.n) return false;
+    }
+    return !needs_wide_totals(r, job.window_elements);
+}
+
 // The kernels of an algorithm by Kind: max, argmax, sum, norm, backward, order.
 using Kernels = FindKernel PoolKernels::*;
+using K = PoolKernels;
+using Accepts = bool (*)(const PoolSchedule&, const PoolKernels&);
 
 struct Algorithm {
     const char* name;
     // Decides by geometry and options; whether the level has a kernel for the dtypes is checked afterwards.
-    bool (*accepts)(const PoolSchedule&, const PoolKernels&);
+    Accepts accepts;
+    Tiling tiling;
     Kernels kernels[6];
-    bool small;             // has so little overhead per plane that joining planes would gain nothing
-    bool converts = false;  // can write results of another dtype (Conversion)
+    bool converts = false;            // can write results of another dtype (Conversion)
+    Accepts accepts_tiles = nullptr;  // decides by what the tiling made, if that matters
 };
 
 constexpr Kernels kNone = nullptr;
 
 const Algorithm kAlgorithms[] = {
-    {"wide", &accepts_wide, {kNone, kNone, &PoolKernels::wide, kNone, kNone}, true, true},
-    {"backward_gather", &accepts_backward_gather, {kNone, kNone, kNone, kNone, &PoolKernels::backward_gather}, true},
+    {"wide", &accepts_wide, &divide_into_tiles, {kNone, kNone, &K::wide}, true},
+    {"backward_gather",
+     &accepts_backward_gather,
+     &divide_into_slabs,
+     {kNone, kNone, kNone, kNone, &K::backward_gather}},
     {"backward_scatter",
      &accepts_backward_scatter,
-     {kNone, kNone, kNone, kNone, &PoolKernels::backward_scatter},
-     false},
+     &divide_into_slabs,
+     {kNone, kNone, kNone, kNone, &K::backward_scatter}},
     {"column_strips",
      &accepts_column_strips,
-     {&PoolKernels::column_strips_max, kNone, &PoolKernels::column_strips_sum, &PoolKernels::column_strips_norm, kNone},
-     false},
-    {"backward_avg", &accepts_backward_avg, {kNone, kNone, &PoolKernels::backward_avg, kNone, kNone}, true},
+     &divide_into_strips,
+     {&K::column_strips_max, kNone, &K::column_strips_sum, &K::column_strips_norm}},
+    {"backward_avg", &accepts_backward_avg, &divide_into_tiles, {kNone, kNone, &K::backward_avg}},
     {"line_buffer",
      &accepts_line_buffer,
-     {&PoolKernels::line_buffer_max, &PoolKernels::line_buffer_max, &PoolKernels::line_buffer_sum,
-      &PoolKernels::line_buffer_norm, kNone},
-     true},
-    {"direct_uint", &accepts_direct_uint, {kNone, kNone, &PoolKernels::direct_uint, kNone, kNone}, true, true},
-    {"direct",
-     &accepts_direct,
-     {&PoolKernels::direct_max, &PoolKernels::direct_max, &PoolKernels::direct_sum, &PoolKernels::direct_norm, kNone},
-     true},
+     &divide_into_tiles,
+     {&K::line_buffer_max, &K::line_buffer_max, &K::line_buffer_sum, &K::line_buffer_norm},
+     false,
+     &has_long_tiles},
+    {"direct_uint", &accepts_direct_uint, &divide_into_tiles, {kNone, kNone, &K::direct_uint}, true},
+    {"direct", &accepts_direct, &divide_into_tiles, {&K::direct_max, &K::direct_max, &K::direct_sum, &K::direct_norm}},
     {"separable",
      &accepts_separable,
-     {&PoolKernels::separable_max, &PoolKernels::separable_argmax, &PoolKernels::separable_sum,
-      &PoolKernels::separable_norm, kNone},
-     false,
+     &divide_into_planes,
+     {&K::separable_max, &K::separable_argmax, &K::separable_sum, &K::separable_norm},
      true},
-    {"direct_mode", &accepts_direct_mode, {kNone, kNone, kNone, kNone, kNone, &PoolKernels::direct_mode}, false},
+    {"direct_mode", &accepts_direct_mode, &divide_into_planes, {kNone, kNone, kNone, kNone, kNone, &K::direct_mode}},
     {"sorting_network",
      &accepts_sorting_network,
-     {kNone, kNone, kNone, kNone, kNone, &PoolKernels::sorting_network},
-     false},
+     &divide_into_planes,
+     {kNone, kNone, kNone, kNone, kNone, &K::sorting_network}},
     {"threshold_counts",
      &accepts_threshold_counts,
-     {kNone, kNone, kNone, kNone, kNone, &PoolKernels::threshold_counts},
-     false},
-    {"sliding_ranks", &accepts_sliding_ranks, {kNone, kNone, kNone, kNone, kNone, &PoolKernels::sliding_ranks}, false},
-    {"window_sort", &accepts_window_sort, {kNone, kNone, kNone, kNone, kNone, &PoolKernels::window_sort}, false},
+     &divide_into_planes,
+     {kNone, kNone, kNone, kNone, kNone, &K::threshold_counts}},
+    {"sliding_ranks",
+     &accepts_sliding_ranks,
+     &divide_into_planes,
+     {kNone, kNone, kNone, kNone, kNone, &K::sliding_ranks}},
+    {"window_sort", &accepts_window_sort, &divide_into_planes, {kNone, kNone, kNone, kNone, kNone, &K::window_sort}},
 };
-
-Choice first_match(const PoolSchedule& job, bool small_only) {
-    const PoolKernels& level = level_in_use().pool;
-    const int kind = static_cast<int>(kind_of(job));
-    for (const Algorithm& a : kAlgorithms) {
-        if ((small_only && !a.small) || (job.convert != Conversion::none && !a.converts)) continue;
-        const Kernels kernels = a.kernels[kind];
-        if (!kernels || !(level.*kernels) || !a.accepts(job, level)) continue;
-        if (const TaskFn kernel = (level.*kernels)(job)) return {a.name, kernel};
-    }
-    return {nullptr, nullptr};
-}
-
-Choice must(Choice found) {
-    if (!found.kernel) throw std::runtime_error("there is no kernel for this reduction and these dtypes");
-    return found;
-}
 
 }  // namespace
 
-bool has_small_kernel(const PoolSchedule& job) { return first_match(job, true).kernel != nullptr; }
-
-Choice choose_backward(const PoolSchedule& job) { return must(first_match(job, false)); }
-
-Choice choose_algorithm(PoolSchedule& job, int64_t& batch, int threads, int64_t elements) {
+Choice choose_algorithm(const PoolProblem& problem, PoolSchedule& job, Workload& work) {
     const PoolKernels& level = level_in_use().pool;
-    choose_tasks(job, batch, threads, elements, level.column_strips_max != nullptr);
-    return must(first_match(job, false));
+    const int kind = static_cast<int>(kind_of(job));
+    Tiling divided = nullptr;
+    for (const Algorithm& a : kAlgorithms) {
+        const Kernels kernels = a.kernels[kind];
+        if (!kernels || !(level.*kernels) || (job.convert != Conversion::none && !a.converts)) continue;
+        if (!a.accepts(job, level)) continue;
+        const TaskFn kernel = (level.*kernels)(job);
+        if (!kernel) continue;
+        if (divided != a.tiling) divided = a.tiling(job, work) ? a.tiling : nullptr;
+        if (!divided || (a.accepts_tiles && !a.accepts_tiles(job, level))) continue;
+        if (accepts_two_steps(problem, job, work.threads)) return {"two_steps", nullptr};
+        return {a.name, kernel};
+    }
+    throw std::runtime_error("there is no kernel for this reduction and these dtypes");
 }
 
 }  // namespace cenote

@@ -2,22 +2,18 @@
 #pragma once
 
 #include "core/geometry.hpp"
+#include "pool/schedule.hpp"
+#include "pool/tiling.hpp"
 
 namespace cenote {
 
 struct Choice {
     const char* name;
-    TaskFn kernel;
+    TaskFn kernel;  // null for "two_steps", where the axes are pooled one after the other (schedule.cpp)
 };
 
-// Divides a schedule into tasks and chooses its kernel. Throws std::runtime_error if no kernel accepts it, which cannot
-// happen for arguments that the Python side has checked.
-Choice choose_algorithm(PoolSchedule& job, int64_t& batch, int threads, int64_t elements);
-
-// The same for a schedule that is already divided into tasks: the backward passes.
-Choice choose_backward(const PoolSchedule& job);
-
-// Whether one of the small-window kernels accepts a schedule with whole planes as tiles.
-bool has_small_kernel(const PoolSchedule& job);
+// Chooses for a schedule of `problem`, and divides it into tasks by the tiling of the algorithm. Throws
+// std::runtime_error if no algorithm accepts it, which cannot happen for arguments that the Python side has checked.
+Choice choose_algorithm(const PoolProblem& problem, PoolSchedule& job, Workload& work);
 
 }  // namespace cenote

@@ -107,7 +107,6 @@ bool make_schedule(const PoolProblem& r, PoolSchedule& job, int64_t& batch) {
     static_cast<Operation&>(job) = r;
     job.scatters = false;
     job.planar = true;
-    job.strips = false;
     job.key = 0;
 
     // The window axis of each array axis, and the strides of the result, which is dense in the given order.
@@ -228,20 +227,8 @@ int64_t work_of(const PoolSchedule& job, int64_t batch) {
     return elements;
 }
 
-// A few large windows cannot keep all threads busy. One axis is then pooled first by all threads, and the others after
-// it, in the order of a tile's passes, so that the result is the same.
-bool has_two_steps(const PoolProblem& r) {
-    if (r.rank < 2 || is_order(r.reduce) || r.argmax || r.omit || r.physical_padding || r.prologue != Prologue::none)
-        return false;
-    int64_t elements = 1;
-    for (int w = 0; w < r.rank; ++w) {  // clipped windows have different divisors, which need all axes
-        const Axis& a = r.axis[w];
-        if (a.starts || a.low > 0 || (a.o - 1) * a.s + (a.k - 1) * a.d >= a.n) return false;
-        elements *= a.k;
-    }
-    return !needs_wide_totals(r, elements);
-}
-
+// One axis is pooled first by all threads, and the others after it, in the order of a tile's passes, so that the result
+// is the same.
 void run_in_two_steps(const PoolProblem& r) {
     int64_t window = 1;
     for (int w = 0; w < r.rank; ++w) window *= r.axis[w].k;
@@ -297,25 +284,31 @@ void run_tasks(const PoolSchedule& job, TaskFn kernel, int threads) {
         &context);
 }
 
+namespace {
+
+// False if the result is empty.
+bool schedule(const PoolProblem& r, PoolSchedule& job, Workload& work) {
+    if (!make_schedule(r, job, work.batch)) return false;
+    work.elements = work_of(job, work.batch);
+    work.threads = threads_for(work.elements);
+    return true;
+}
+
+}  // namespace
+
 void run(const PoolProblem& r) {
     PoolSchedule job;
-    int64_t batch;
-    if (!make_schedule(r, job, batch)) return;
-    const int64_t elements = work_of(job, batch);
-    const int threads = threads_for(elements);
-    const TaskFn kernel = choose_algorithm(job, batch, threads, elements).kernel;
-    if (job.tasks < threads && has_two_steps(r)) return run_in_two_steps(r);
-    run_tasks(job, kernel, threads);
+    Workload work;
+    if (!schedule(r, job, work)) return;
+    const TaskFn kernel = choose_algorithm(r, job, work).kernel;
+    if (!kernel) return run_in_two_steps(r);
+    run_tasks(job, kernel, work.threads);
 }
 
 const char* algorithm_of(const PoolProblem& r) {
     PoolSchedule job;
-    int64_t batch;
-    if (!make_schedule(r, job, batch)) return "empty";
-    const int64_t elements = work_of(job, batch);
-    const int threads = threads_for(elements);
-    const char* name = choose_algorithm(job, batch, threads, elements).name;
-    return job.tasks < threads && has_two_steps(r) ? "two_steps" : name;
+    Workload work;
+    return schedule(r, job, work) ? choose_algorithm(r, job, work).name : "empty";
 }
 
 }  // namespace cenote

@@ -1,6 +1,5 @@
 #include "pool/tiling.hpp"
 
-#include "pool/registry.hpp"
 #include "pool/schedule.hpp"
 #include "runtime/limit.hpp"
 #include "runtime/parallel.hpp"
@@ -15,15 +14,15 @@ Limit<int64_t> tile_bytes{kTileBytes};
 // With too few tiles for the threads they are made smaller, down to this fraction.
 constexpr int64_t kSmallestPart = 6;
 // Large overlapping windows get larger tiles, so that tiles have fewer elements in common.
-constexpr int64_t kLarge = 9, kLargePart = 3;
+constexpr int64_t kLargePart = 3;
 // Small windows of stride 1 use a line buffer, which keeps a few rows of a tile however tall it is, while the rows that
 // two tiles share are read twice. Taller tiles, over 64 lanes of 8×112×112, two threads: avg 3×3 1.9 vs. 1.6 ms in
 // tiles four times as tall, indices of max 4.3 vs. 3.5. Norms may need the whole tile in double precision: smooth
 // max 2.9 vs. 2.4 in tiles twice as tall.
 constexpr int64_t kBuffered = 3, kBufferedPart = 4, kNormPart = 2;
-// Column strips: the size of their ring of rows; how many times as many elements as a tile they have; the largest
-// pixel, in bytes; strips per thread, for balance; how many times as tall as its windows a strip is.
-constexpr int64_t kStripBytes = 320 * 1024, kStripParts = 16, kStripLanes = 64, kStripTasks = 3, kStripTall = 12;
+// Column strips: the size of their ring of rows; how many times as many elements as a tile they have; strips per
+// thread, for balance; how many times as tall as its windows a strip is.
+constexpr int64_t kStripBytes = 320 * 1024, kStripParts = 16, kStripTasks = 3, kStripTall = 12;
 constexpr int64_t kPage = 8192;
 // Planes of up to half this size share a task, whose tile stays in the L1 cache.
 constexpr int64_t kPlanes = 16 * 1024;
@@ -59,7 +58,7 @@ double cost_of_halving(const PoolSchedule& job, int q) {
     double cost = static_cast<double>(elements_under(a, half)) / static_cast<double>(half) / before;
     // Along the first axis, small windows are combined separately for each result anyway: a sum only reads the shared
     // elements again, and a maximum repeats half of its work.
-    if (q == 0 && a.k < kLarge) cost = 1 + (cost - 1) * (job.reduce == Reduce::sum ? 0.4 : 0.7);
+    if (q == 0 && a.k < kLargeWindow) cost = 1 + (cost - 1) * (job.reduce == Reduce::sum ? 0.4 : 0.7);
     if (q < job.rank - 1) return cost;
     // Rows of less than a few vectors run at the speed of their tails, and partial rows are slow to read and write: max
     // 3×3 of 2048² floats takes 2.7 ms in tiles of 64×512 and 1.5 ms in 16×2048.
@@ -68,27 +67,14 @@ double cost_of_halving(const PoolSchedule& job, int q) {
     return job.lanes == 1 ? cost + 0.02 : cost;
 }
 
-// Small planes are not worth a task each: the innermost outer axis becomes a pooled axis of window 1, so that a tile
-// contains many planes.
-bool join_planes(PoolSchedule& job, int64_t& batch) {
-    if (job.outer == 0 || !job.planar || job.rank == kMaxDims || job.argmax || job.prologue != Prologue::none)
-        return false;
-    int64_t size = job.lanes * size_of(job.work);
-    for (int q = 0; q < job.rank; ++q) {
-        if (job.axis[q].spread_stride) return false;
-        size *= max(job.axis[q].n, job.axis[q].o);
-        if (size > kPlanes / 2) return false;
-        job.tile[q] = job.axis[q].o;
-        job.tiles[q] = 1;
-    }
-    job.lane_tile = job.lanes;
-    if (has_small_kernel(job)) return false;  // has little overhead per plane anyway
+// The innermost outer axis becomes the outermost pooled axis.
+void join_planes(PoolSchedule& job, Workload& work) {
     const auto prepend = [&](auto* list, auto first) {
         for (int q = job.rank; q > 0; --q) list[q] = list[q - 1];
         list[0] = first;
     };
     const int64_t n = job.outer_size[--job.outer];
-    batch /= n;
+    work.batch /= n;
     prepend(job.axis, Axis{n, n, 1, 1, 1, 0, 0, nullptr, nullptr, 0, 0, 0});
     prepend(job.x_stride, job.outer_x[job.outer]);
     prepend(job.y_stride, job.outer_y[job.outer]);
@@ -103,7 +89,6 @@ bool join_planes(PoolSchedule& job, int64_t& batch) {
     else
         job.pass[job.rank] = 0;
     ++job.rank;
-    return true;
 }
 
 // Whether windows are small and overlap along contiguous rows, as the line buffer needs it.
@@ -114,16 +99,16 @@ bool suits_line_buffer(const PoolSchedule& job) {
     return up.k > up.s && up.k <= kBuffered && along.s == 1 && along.k > 1 && along.k <= kBuffered;
 }
 
-void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t elements, bool joined) {
+void choose_tiles(PoolSchedule& job, const Workload& work, bool joined) {
     // Medians of 16-bit elements have ranks of 32 bits.
     const int64_t width = is_order(job.reduce) && size_of(job.work) == 2 ? 4 : size_of(job.work);
     int64_t budget = (joined ? min(tile_bytes, kPlanes) : tile_bytes) / width;
     bool overlaps = false;
-    for (int q = 0; q < job.rank; ++q) overlaps |= job.axis[q].k >= kLarge && job.axis[q].k > job.axis[q].s;
+    for (int q = 0; q < job.rank; ++q) overlaps |= job.axis[q].k >= kLargeWindow && job.axis[q].k > job.axis[q].s;
     if (overlaps && job.direct && !job.argmax && !joined)
         budget *= kLargePart;  // otherwise the tile also has a copy of its elements
     if (suits_line_buffer(job) && !joined) budget *= is_norm(job) ? kNormPart : job.direct ? kBufferedPart : 1;
-    const bool large = elements >= grain_elements;
+    const bool large = work.elements >= grain_elements;
     for (;;) {
         for (int q = 0; q < job.rank; ++q) job.tile[q] = max(job.axis[q].o, 1);
         job.lane_tile = job.lanes;
@@ -145,7 +130,7 @@ void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t element
             else
                 job.tile[best] = (job.tile[best] + 1) / 2;
         }
-        job.tasks = batch;
+        job.tasks = work.batch;
         for (int q = 0; q < job.rank; ++q) {
             job.tiles[q] = ceil_div(job.axis[q].o, job.tile[q]);
             job.tasks *= job.tiles[q];
@@ -153,30 +138,41 @@ void choose_tiles(PoolSchedule& job, int64_t batch, int threads, int64_t element
         job.lane_tiles = ceil_div(job.lanes, job.lane_tile);
         job.tasks *= job.lane_tiles;
         // With few large tiles, threads would wait for the last one.
-        if (!large || threads == 1 || job.tasks >= 4 * threads || budget * width * kSmallestPart <= tile_bytes) return;
+        if (!large || work.threads == 1 || job.tasks >= 4 * work.threads ||
+            budget * width * kSmallestPart <= tile_bytes)
+            return;
         budget /= 2;
     }
 }
 
-// Whether the windows are large, overlap and lie in planes: tasks may then be strips of columns.
-bool suits_strips(const PoolSchedule& job) {
-    const bool sums = job.reduce == Reduce::sum;
-    if (job.rank != 2 || is_order(job.reduce) || job.argmax || job.omit || job.pass[0] != (sums ? 0 : 1)) return false;
-    for (int q = 0; q < 2; ++q) {
-        const Axis& a = job.axis[q];
-        if (job.physical_padding && job.real_n[q] != a.n) return false;
-        if (a.starts || a.s > 1 || a.d > 1 || a.k < kLarge || a.k > 2 * a.n + 64) return false;
+}  // namespace
+
+bool has_small_planes(const PoolSchedule& job) {
+    if (job.outer == 0 || !job.planar || job.rank == kMaxDims || job.argmax || job.prologue != Prologue::none)
+        return false;
+    int64_t size = job.lanes * size_of(job.work);
+    for (int q = 0; q < job.rank; ++q) {
+        if (job.axis[q].spread_stride) return false;
+        size *= max(job.axis[q].n, job.axis[q].o);
+        if (size > kPlanes / 2) return false;
     }
-    // Many lanes are long runs for the separable passes: 13×13 over 256 lanes takes 0.23 ms, and 0.36 in strips.
-    if (job.lanes * size_of(job.in) > kStripLanes) return false;
-    if (job.convert != Conversion::none) return false;
-    if (is_norm(job)) return fp32_suffices(job);
-    return sums || job.out == job.work;
+    return true;
 }
 
-// Strips as wide as the L2 cache allows, because neighbours share k - 1 columns, and as tall as the number of tasks
-// allows. False if windows are so large that strips would mostly overlap.
-bool choose_strips(PoolSchedule& job, int64_t batch, int threads, int64_t elements) {
+bool divide_into_tiles(PoolSchedule& job, Workload& work) {
+    choose_tiles(job, work, false);
+    return true;
+}
+
+bool divide_into_planes(PoolSchedule& job, Workload& work) {
+    const bool joined = has_small_planes(job);
+    if (joined) join_planes(job, work);
+    choose_tiles(job, work, joined);
+    return true;
+}
+
+// As wide as the L2 cache allows, because neighbours share k - 1 columns, and as tall as the number of tasks allows.
+bool divide_into_strips(PoolSchedule& job, Workload& work) {
     const Axis &down = job.axis[0], &along = job.axis[1];
     const bool sums = job.reduce == Reduce::sum;
     const bool norms = is_norm(job);
@@ -194,10 +190,11 @@ bool choose_strips(PoolSchedule& job, int64_t batch, int threads, int64_t elemen
     job.tiles[1] = ceil_div(along.o, job.tile[1]);
     job.lane_tile = job.lanes;
     job.lane_tiles = 1;
-    const int64_t strips = batch * job.tiles[1];
+    const int64_t strips = work.batch * job.tiles[1];
     const int64_t tallest = max(1, kStripParts * tile_bytes / (elements_under(along, job.tile[1]) * job.lanes * width));
     job.tiles[0] = ceil_div(down.o, tallest);
-    if (elements >= grain_elements && threads > 1) {
+    const int threads = work.threads;
+    if (work.elements >= grain_elements && threads > 1) {
         // Vertical neighbours both compute the k - 1 rows they share, so strips stay tall unless threads would be idle
         // (max 31×31 of 1024², two threads: in six parts 0.34 ms, in two 0.30).
         const int64_t few = max(ceil_div(threads, strips), down.o / (kStripTall * (down.k - 1)));
@@ -212,12 +209,16 @@ bool choose_strips(PoolSchedule& job, int64_t batch, int threads, int64_t elemen
     return true;
 }
 
-}  // namespace
-
-void choose_tasks(PoolSchedule& job, int64_t& batch, int threads, int64_t elements, bool strips) {
-    const bool joined = join_planes(job, batch);
-    job.strips = strips && !joined && suits_strips(job) && choose_strips(job, batch, threads, elements);
-    if (!job.strips) choose_tiles(job, batch, threads, elements, joined);
+// Few planes are divided into slabs of rows. Rows of windows are not divided, nor are listed windows.
+bool divide_into_slabs(PoolSchedule& job, Workload& work) {
+    const Axis& outermost = job.axis[0];
+    const bool divides = (job.rank > 1 || job.lanes > 1) && !outermost.starts;
+    const int64_t wanted = divides ? max(1, ceil_div(4 * work.threads, work.batch)) : 1;
+    job.tile[0] = max(1, work.threads == 1 ? outermost.n : max(ceil_div(outermost.n, wanted), 2 * outermost.k));
+    if (!divides) job.tile[0] = max(1, outermost.n);
+    job.tiles[0] = max(1, ceil_div(outermost.n, job.tile[0]));
+    job.tasks = work.batch * job.tiles[0];
+    return true;
 }
 
 int threads_for(int64_t elements) { return static_cast<int>(min(num_threads(), max(1, elements / grain_elements))); }

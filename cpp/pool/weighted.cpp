@@ -32,9 +32,9 @@ int64_t work_of(const PoolSchedule& job, int64_t batch) {
 
 int divide_into_tasks(PoolSchedule& job, int64_t batch) {
     const int64_t elements = work_of(job, batch);
-    const int threads = threads_for(elements);
-    choose_tasks(job, batch, threads, elements, false);
-    return threads;
+    Workload work{batch, elements, threads_for(elements)};
+    divide_into_planes(job, work);
+    return work.threads;
 }
 
 using WeightedTask = void (*)(const WeightedJob&, int64_t task, Arena* arena);

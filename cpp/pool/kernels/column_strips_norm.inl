@@ -24,7 +24,6 @@ struct OutOfRangeRows {
 // Some rows of a strip as a schedule of their own, for separable_norm.
 inline PoolSchedule rows_of(const PoolSchedule& job, const PoolTile& b, Span rows, int64_t tall, int64_t wide) {
     PoolSchedule part = job;
-    part.strips = false;
     part.outer = 0;
     part.x = b.x;
     part.y = job.y + (b.y + rows.begin * job.y_stride[0]) * size_of(job.out);
