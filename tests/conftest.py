@@ -12,6 +12,10 @@ from hypothesis import HealthCheck, settings
 
 import browser
 
+# OpenMP threads that wait must not spin: torch's take the CPUs from the tests of the other workers (programs of small
+# calls take five times as long). Read when torch is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 # Cases that do not fit are thrown away, many of them, and a slow machine is not a slow test.
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.filter_too_much, HealthCheck.too_slow]}
 settings.register_profile("search", settings(**COMMON))  # type: ignore[arg-type]

@@ -88,7 +88,8 @@ WINDOWS: list[dict[Any, int]] = [{"x": 2}, {"y": 3}, {"x": 3, "y": 2}, {"y": 4, 
 def test_values_and_coordinates_are_those_of_coarsen(method: str, dtype: str) -> None:
     name, options = METHODS[method]
     x = field(dtype)
-    for window, skipna in itertools.product(WINDOWS, (True, False)):
+    windows = WINDOWS if dtype == "f8" else WINDOWS[2:4]  # dtypes and windows do not meet in the code
+    for window, skipna in itertools.product(windows, (True, False)):
         whole = x.isel({d: slice(0, n // window.get(d, 1) * window.get(d, 1)) for d, n in x.sizes.items()})
         late = x.isel({d: slice(n % window.get(d, 1), None) for d, n in x.sizes.items()})
         pads = {d: -x.sizes[d] % k for d, k in window.items()}

@@ -6,7 +6,7 @@ where one filter has thousands of elements smaller ones. The table in docs/seman
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -39,6 +39,9 @@ def named_cases() -> dict[str, Conv]:
     for name, plane in (("64×64 on one channel, 4×512×512", 128), ("127×127 on one channel, 2048²", 192)):
         case = found.pop(name)
         found[f"{name.split(',')[0]}, {plane}²"] = Conv((1, 1, plane, plane), 1, case.window)
+    for name, case in found.items():
+        if case.window == (16385,):  # torch's direct sums take half a minute for the whole signal
+            found[name] = replace(case, shape=(1, 1, 4000 if case.padding else 20000))
     return found
 
 

@@ -16,7 +16,7 @@ import peers
 import rows
 from cases import LEVELS
 from cenote import _core
-from work import Case
+from work import Case, dtype_named
 
 NAMES = Path(__file__).with_name("kernel_names.txt")
 POOLING = {
@@ -46,12 +46,20 @@ def with_level(level: str, threads: int = 2) -> Any:
     return Setting()
 
 
+def zeros(shape: tuple[int, ...], dtype: np.dtype[Any], layout: str) -> Any:
+    """Data whose pages are never touched: nothing is computed while names are recorded."""
+    if layout == "first":
+        return np.zeros(shape, dtype)
+    return np.moveaxis(np.zeros((shape[0], *shape[2:], shape[1]), dtype), -1, 1)
+
+
 def names_of(row: rows.Row) -> str:
     """What a row of the benchmarks runs, in order."""
     case = row.case
     assert case is not None
-    x = case.data() if isinstance(case, Case) else np.zeros_like(case.data())
-    run = peers.cenote(case, x, case.cotangent() if case.mode == "vjp" else None).run
+    x = zeros(case.shape, dtype_named(case.dtype) if isinstance(case, Case) else case.output_dtype, case.layout)
+    g = zeros(case.output_shape, case.output_dtype, case.layout) if case.mode == "vjp" else None
+    run = peers.cenote(case, x, g).run
     return " + ".join(dict.fromkeys(_core.trace(run)))
 
 
