@@ -102,6 +102,7 @@ SCRIPT = """
 import signal, sys
 from cenote.cli import main
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which the tests ignore under nohup
 sys.exit(main())
 """
 

@@ -128,7 +128,7 @@ def test_info(capsys: pytest.CaptureFixture[str]) -> None:
 # ------------------------------------------------------------------------------------- in a process of its own
 
 SLOWLY = """
-import os, sys, time
+import os, signal, sys, time
 from cenote.cli import main, pool
 from cenote.files import netcdf
 
@@ -140,6 +140,8 @@ def slowly(block):
     return block
 
 pool.function_of = lambda arguments: lambda x, window, **_: x.map_blocks(slowly, template=x)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which the tests ignore under nohup
 sys.exit(main())
 """
 
