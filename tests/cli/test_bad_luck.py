@@ -108,16 +108,16 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize(
-    ("signals", "code"),
+    ("signals", "codes"),
     [
-        ([signal.SIGTERM], 143),
-        ([signal.SIGHUP], 129),
-        ([signal.SIGINT] * 3, 130),
-        ([signal.SIGTERM, signal.SIGINT], 143),
+        ([signal.SIGTERM], {143}),
+        ([signal.SIGHUP], {129}),
+        ([signal.SIGINT] * 3, {130}),
+        ([signal.SIGTERM, signal.SIGINT], {143, 130}),  # Python handles the lower number first if both are pending
     ],
 )
 @pytest.mark.parametrize("command", ["pool", "pyramid"])
-def test_a_signal_leaves_nothing_behind(command: str, signals: list[signal.Signals], code: int) -> None:
+def test_a_signal_leaves_nothing_behind(command: str, signals: list[signal.Signals], codes: set[int]) -> None:
     zarr.create_array("in.zarr", shape=(2048, 512, 512), chunks=(64, 64, 64), dtype="f4", fill_value=1.0)
     more = ["--op", "smooth_max", "--window", "9,9,9", "--stride", "1"] if command == "pool" else ["--op", "median"]
     process = subprocess.Popen(
@@ -134,8 +134,9 @@ def test_a_signal_leaves_nothing_behind(command: str, signals: list[signal.Signa
         process.send_signal(number)
         time.sleep(0.05)
     _, error = process.communicate(timeout=60)
-    word = "interrupted" if code == 130 else "terminated"
-    assert (process.returncode, error) == (code, f"cenote {command}: {word}\n")
+    assert process.returncode in codes
+    word = "interrupted" if process.returncode == 130 else "terminated"
+    assert error == f"cenote {command}: {word}\n"
     assert names() == ["in.zarr"]
 
 
