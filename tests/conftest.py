@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, settings
 
 import browser
 
-# OpenMP threads that wait must not spin: torch's take the CPUs from the tests of the other workers (programs of small
-# calls take five times as long). Read when torch is imported.
+# Threads of torch and NumPy that wait must not spin: they take the CPUs from the tests of other workers, and small
+# calls take five times as long. Read when torch and NumPy are imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Cases that do not fit are thrown away, many of them, and a slow machine is not a slow test.
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.filter_too_much, HealthCheck.too_slow]}
