@@ -215,11 +215,12 @@ class Explanation:
         inside = sorted({first.index, *(index for index in drawn if scene.contains(index))})
         at = inside.index(first.index)
         begin = min(at, max(0, len(inside) - most))
-        found = builder.build(inside[begin : begin + most])
+        found = [w for w in builder.build(inside[begin : begin + most]) if w.index == first.index or scene.shows(w)]
         notices = []
         if self.y is not None and len(found) < self.y.size:
             notices = [f"Windows that can be shown: {len(found)} of {self.y.size}, those in the part that is drawn."]
-        return Scene(self._call, found, scene.gradient, notices, focus=at - begin)
+        focus = [window.index for window in found].index(first.index)
+        return Scene(self._call, found, scene.gradient, notices, focus=focus)
 
     def as_json(self) -> dict[str, Any]:
         """Everything as a plain dict that ``json.dumps`` takes.

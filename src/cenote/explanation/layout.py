@@ -23,9 +23,10 @@ LEFT, TOP = 26, 18  # room for indices beside the elements, and above
 CAPTION = 18  # height of the line above a slice
 GAP = 18  # between slices
 CHARACTER = 8  # width of one of a caption
+NAME = 12  # characters of the name of a slice, about: w[:, :, 0, 1]
 WIDEST = 1120  # of the panels of a picture side by side
 # How many elements are drawn along a row or column, and how many slices: the first that makes an array small enough.
-LIMITS = ((20, 12), (12, 9), (10, 6), (8, 4))
+LIMITS = ((20, 32), (12, 9), (10, 6), (8, 4))
 ENOUGH = 500  # elements
 
 
@@ -162,10 +163,12 @@ def cropped(whole: Sequence[Range], focus: Sequence[int]) -> tuple[Range, ...]:
 
 def slices_of(whole: Sequence[Range], most: int) -> list[int]:
     """How many are drawn along each axis of slices, of ``most`` in all: some of each, those of the innermost first."""
+    if math.prod(max(1, end - begin) for begin, end in whole) <= most:
+        return [end - begin for begin, end in whole]
     each = max(2, int(most ** (1 / len(whole)))) if len(whole) > 1 else most
     out: list[int] = []
-    for begin, end in reversed(whole):
-        out.insert(0, max(1, min(end - begin, each, most)))
+    for i, (begin, end) in reversed(list(enumerate(whole))):
+        out.insert(0, max(1, min(end - begin, each if i else most, most)))
         most //= out[0]
     return out
 
@@ -174,10 +177,8 @@ def slices_across(ranges: tuple[Range, ...]) -> int:
     """How many slices stand side by side: all of the innermost axis of slices, if they fit."""
     if len(ranges) < 3:
         return 1
-    width = max(1, ranges[-1][1] - ranges[-1][0]) * CELL + LEFT + GAP
+    width = max(max(1, ranges[-1][1] - ranges[-1][0]) * CELL, NAME * CHARACTER) + LEFT + GAP
     inner = max(1, ranges[-3][1] - ranges[-3][0])
-    if len(ranges) > 3:
-        return inner
     most = max(1, min(inner, WIDEST // width))
     return -(-inner // -(-inner // most))  # as many in every row
 
@@ -229,7 +230,9 @@ def grids(call: Call, focus: Index, first: Index, tap: Index | None, words: Mapp
 def filters(call: Call, shape: Index, tap: Index | None, word: str) -> Grid:
     rank = len(shape) - 2
     leading = call.arguments["layout"] == "channels_first"
-    order = tuple(range(rank + 2)) if leading else (rank + 1, rank, *range(rank))
+    outer, inner, kernel = (0, 1, range(2, rank + 2)) if leading else (rank + 1, rank, range(rank))
+    is_matrix = all(shape[axis] == 1 for axis in kernel)  # of a pointwise convolution
+    order = (*kernel, inner, outer) if is_matrix else (outer, inner, *kernel)
     focus = tap or (0,) * len(shape)
     whole = tuple((0, shape[axis]) for axis in order)
     ranges = cropped(whole, [focus[axis] for axis in order])

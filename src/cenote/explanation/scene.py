@@ -117,6 +117,14 @@ class Scene:
                 return False
         return True
 
+    def shows(self, window: Window) -> bool:
+        """Whether something is drawn of what an output is made of: of the elements that it sees, and of its weights."""
+        seen = (*window.elements, *window.padding, *window.overhang)
+        x, w = self.grid("x"), self.grid("w")
+        elements = x is None or any(x.place(e.index) for e in seen)
+        weights = w is None or any(w.place(e.tap) for e in seen if e.tap is not None)
+        return not seen or (elements and weights)
+
     @property
     def width(self) -> float:
         return max(self._arranged[1], NARROWEST) + 2 * MARGIN
