@@ -10,6 +10,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 import cenote as cn
+from cenote.explanation.formula import short
 from playground_page import Page
 
 
@@ -159,3 +160,9 @@ def test_a_batch_and_slices(opened: Callable[..., Page]) -> None:
     page.one('.panels:not([hidden]) .x[data-index="0,2,1,1"]').click()
     assert "seen by 8 windows" in page.formula
     assert page.log() == []
+
+
+def test_numbers_are_written_as_in_pictures(page: Page) -> None:
+    """What the script writes itself, products of cotangents, looks as what it was given."""
+    values = [0.0, 3.0, -0.25, 252.5, 252.333, 99.96, -1234.5, 0.0625, 123456.7, 1234567.0, 1 / 3, 1.5e-9, 2e-5, 0.0001]
+    assert page.script("return arguments[0].map(Numbers.short)", values) == [short(value) for value in values]

@@ -185,39 +185,6 @@ def test_a_window_that_does_not_fit_is_drawn(op: str, x: Any, second: Any) -> No
     assert e._repr_html_() == e.svg()  # one window: nothing to point at
 
 
-# ------------------------------------------------------------------------------------------------------- formulas
-
-
-@pytest.mark.parametrize(
-    ("e", "number", "text"),
-    [
-        (cn.explain("max_pool", [3.0, 5, 5, 1], (4,)), 0, "y[0] = max(3, 5, 5, 1) = 5"),
-        (cn.explain("avg_pool", [1.0, 2, 4], (2,), padding=1), 0, "y[0] = (1 + 1 padded zero) / 2 = 0.5"),
-        (cn.explain("sum_pool", [1.0, -2], (2,)), 0, "y[0] = 1 + (-2) = -1"),
-        (cn.explain("lp_pool", [3.0, -4], (2,)), 0, "y[0] = (|3|^2 + |-4|^2)^(1/2) = 5"),
-        (cn.explain("smooth_max_pool", [0.0, 0], (2,)), 0, "y[0] = log(exp(1*0) + exp(1*0)) / 1 = 0.693"),
-        (cn.explain("conv", np.array([[2.0], [3]]), np.array([[[1.0]], [[-1]]]), bias=np.array([4.0])), 0,
-         "y[0, 0] = 2*1 + 3*(-1) + 4 (bias) = 3"),
-        (cn.explain("mode_pool", [4, 7, 7], (3,)), 0, "y[0] = mode(4, 7, 7) = 7"),
-        (cn.explain("pool", [4.0, 7], (2,), init=1.0, reduce_fn=np.multiply), 0,
-         "y[0] = multiply of 1, 4, 7, one after the other = 28"),
-        (cn.explain("sum_pool", np.ones(20), (20,)), 0,
-         "y[0] = 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + ... (20 terms) = 20"),
-    ],
-)  # fmt: skip
-def test_formulas(e: Any, number: int, text: str) -> None:
-    assert formula(e._call, e.windows[number]) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(3.0, "3"), (-0.25, "-0.25"), (1 / 3, "0.333"), (123456, "123456"), (1234567, "1.23e6"), (math.nan, "NaN"),
-     (-math.inf, "-inf"), (True, "True"), (1 + 2j, "1+2j"), (1.5e-9, "1.5e-9"), (None, "")],
-)  # fmt: skip
-def test_numbers(value: Any, text: str) -> None:
-    assert short(value) == text
-
-
 # ----------------------------------------------------------------------------------------------------- every call
 
 

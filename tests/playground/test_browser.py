@@ -66,6 +66,13 @@ def test_pointing_at_an_input_shows_who_sees_it(page: Page) -> None:
     assert page.marked("y", "seen") == [0, 1, 2, 3]
 
 
+def test_a_half_is_not_rounded_away(page: Page) -> None:
+    page.go("#op=avg_pool&shape=1,4&window=1,2&x=0.0:250;0.1:255;0.2:250;0.3:254.3")
+    assert page.texts("y") == ["252.5", "252.15"]
+    page.cell("y", 0).click()
+    assert page.formula.startswith("y[0, 0] = (250 + 255) / 2 = 252.5")
+
+
 def test_a_click_pins_an_output(page: Page) -> None:
     page.go(POOL)
     page.cell("y", 2).click()

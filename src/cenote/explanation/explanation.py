@@ -230,8 +230,9 @@ class Explanation:
         ``outputs``, ``size``, ``stride``, ``dilation``, ``low``, ``high``), ``gradient`` (flat, of the sum of all
         outputs, or null) and ``windows``: for each output ``index``, ``elements``, ``padding`` and ``overhang`` (each
         a list of ``{"index", "value", "weight", "gradient"}``), ``omitted``, ``chosen``, ``selected``, ``divisor``,
-        ``bias``, ``result``, ``formula`` and ``remarks``. NaN and infinities are the strings "NaN", "Infinity" and
-        "-Infinity"; a complex number is the list of its parts. At most 4096 elements and 1024 windows are listed.
+        ``bias``, ``result``, ``unrounded``, ``formula`` and ``remarks``. NaN and infinities are the strings "NaN",
+        "Infinity" and "-Infinity"; a complex number is the list of its parts. At most 4096 elements and 1024 windows
+        are listed.
         """
         if self.x.size > MOST_ELEMENTS or (self.y is not None and self.y.size > MOST_WINDOWS):
             number = 0 if self.y is None else self.y.size
@@ -296,6 +297,7 @@ def window_as_json(window: Window) -> dict[str, Any]:
         "divisor": plain(window.divisor),
         "bias": plain(window.bias),
         "result": plain(window.result),
+        "unrounded": plain(window.unrounded),
     }
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from ..arguments.errors import pluralize
 from .calls import Call
@@ -26,9 +28,21 @@ def short(value: Number | None) -> str:
         return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
     if abs(value) < 10**6 and value == int(value):
         return str(int(value))
+    if len(str(value)) <= 6 and "e" not in str(value):
+        return str(value)
+    if 100 <= abs(value) < 10**5:  # 252.333 is not 252
+        return f"{value:.1f}"
     text = f"{value:.3g}"
     mantissa, e, exponent = text.partition("e")
     return f"{mantissa}e{int(exponent)}" if e else text
+
+
+def precise(value: Number) -> str:
+    """A number that is going to be rounded: in full where fewer digits would look like an integer, or halfway."""
+    if not isinstance(value, float) or not math.isfinite(value):
+        return short(value) if isinstance(value, float) else str(value)
+    text = f"{value:.6g}"
+    return repr(value) if (float(text) * 2).is_integer() and float(text) != value else text
 
 
 def place(array: str, index: Index) -> str:
@@ -62,7 +76,31 @@ def value(element: Element) -> str:
 
 def formula(call: Call, window: Window) -> str:
     """``y[0, 1] = max(3, 5, 5, 1) = 5``"""
-    return f"{place('y', window.index)} = {right_side(call, window)} = {short(window.result)}"
+    return f"{place('y', window.index)} = {right_side(call, window)} = {result(call, window)}"
+
+
+def result(call: Call, window: Window) -> str:
+    """``252``, or ``252.5, rounded to 252``"""
+    unrounded = window.unrounded
+    if unrounded is None or call.y is None:
+        return short(window.result)
+    if unrounded != unrounded:
+        verb = "stored as"
+    elif is_in_range(unrounded, call.y.dtype):
+        verb = "rounded to"
+    else:
+        verb = "which wraps around to" if call.arguments["dtype"] is None else "clipped to"
+    return f"{precise(unrounded)}, {verb} {window.result}"
+
+
+def is_in_range(unrounded: Number, dtype: np.dtype[Any]) -> bool:
+    """Whether a number is one of an integer dtype when it has been rounded."""
+    limits = np.iinfo(dtype)
+    return (
+        isinstance(unrounded, (int, float))
+        and math.isfinite(unrounded)
+        and limits.min <= round(unrounded) <= limits.max
+    )
 
 
 def right_side(call: Call, window: Window) -> str:
@@ -127,6 +165,12 @@ def remarks(call: Call, window: Window) -> list[str]:
         )
     elif window.padding and call.arguments.get("count_include_pad") is False:
         out.append(f"{len(window.padding)} padded, not counted")
+    if window.unrounded is not None and window.unrounded == window.unrounded and call.y is not None:
+        if not is_in_range(window.unrounded, call.y.dtype):
+            limits = np.iinfo(call.y.dtype)
+            out.append(f"{call.y.dtype} holds {limits.min} to {limits.max}")
+        elif window.unrounded % 1 == 0.5:  # type: ignore[operator]
+            out.append(f"{precise(window.unrounded)} is halfway between two integers: rounded to the even one")
     if window.overhang:
         out.append(f"{len(window.overhang)} beyond the end, not counted")
     return out

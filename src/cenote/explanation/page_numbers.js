@@ -7,6 +7,8 @@ const Numbers = (() => {
     if (Number.isNaN(value)) return "NaN";
     if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
     if (Math.abs(value) < 1e6 && Number.isInteger(value)) return String(value);
+    if (String(value).length <= 6 && !String(value).includes("e")) return String(value);
+    if (Math.abs(value) >= 100 && Math.abs(value) < 1e5) return value.toFixed(1);
     const [mantissa, exponent] = Number(value.toPrecision(3)).toExponential().split("e");
     return Number(exponent) < -4 || Number(exponent) > 2 ? `${mantissa}e${Number(exponent)}` : String(Number(value.toPrecision(3)));
   }

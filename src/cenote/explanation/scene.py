@@ -13,7 +13,7 @@ from functools import cached_property
 from ..arguments.arrays import Array
 from ..geometry.axes import Axis
 from .calls import Call
-from .formula import formula, place, remarks, short
+from .formula import formula, place, remarks, result, short
 from .layout import Grid, arrange, grids
 from .shapes import Box, Cell, Label, Mark, Overlay, boxes_around, labels_of, links_between
 from .sizes import describe
@@ -249,7 +249,7 @@ class Scene:
             return []
         if self.left_out_of_window:
             text = f"{place('y', window.index)} = {call.op} of {self.left_out_of_window} elements"
-            return [f"{text} = {short(window.result)}" if self.gradient is None else text, ""]
+            return [f"{text} = {result(call, window)}" if self.gradient is None else text, ""]
         if self.gradient is None:
             return [formula(call, window), "; ".join(remarks(call, window))]
         got = [e for e in window.elements if e.gradient]

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..api.adaptive import adaptive_max_pool
 from ..arguments.arrays import Array
-from ..dtypes import has_nan
+from ..dtypes import has_nan, is_exact, is_integer, sum_dtype
 from ..geometry.axes import Axis, Geometry
 from ..geometry.conv import ConvGeometry
 from .calls import Call, channel_axis
@@ -78,6 +78,9 @@ class Window:
         What a convolution adds.
     result : number
         The output.
+    unrounded : number or None
+        Of an integer result: what it was before it was rounded, clipped or wrapped to its dtype; None if that is the
+        result itself.
     """
 
     index: Index
@@ -90,6 +93,7 @@ class Window:
     divisor: Number | None
     bias: Number | None
     result: Number
+    unrounded: Number | None = None
 
     @property
     def weights(self) -> tuple[Number, ...] | None:
@@ -147,6 +151,7 @@ class Builder:
             self.divisor_of(index, len(omitted)),
             None if self.bias is None else number(self.bias[index[channel_axis(self.call)]]),
             result,
+            self.unrounded_of(index, result),
         )  # fmt: skip
 
     # -------------------------------------------------------------------------------------------- what it sees
@@ -221,6 +226,23 @@ class Builder:
             return None
         divisor = self.call.arguments.get("divisor")
         return int(self.counts[index]) - omitted if divisor is None else number(divisor)
+
+    def unrounded_of(self, index: Index, result: Number) -> Number | None:
+        wide = None if self.wide is None else number(self.wide[index])
+        return None if wide == result or (isinstance(wide, float) and wide == float(result)) else wide  # type: ignore[arg-type]
+
+    @cached_property
+    def wide(self) -> Array | None:
+        """The results in a dtype that need not round, clip or wrap them; None unless they are integers."""
+        call = self.call
+        if "dtype" not in call.arguments or not is_integer(self.y.dtype):
+            return None
+        operands = (a for a in (call.x, call.w, self.bias) if a is not None)
+        dtype = sum_dtype(np.result_type(*operands))  # of integers a sum is exact
+        adds = call.op == "sum_pool" or call.w is not None
+        with np.errstate(all="ignore"):
+            wide: Array = call.compute(call.x, dtype=dtype if adds and is_exact(dtype) else np.dtype(np.float64))
+        return wide
 
     @cached_property
     def counts(self) -> Array | None:

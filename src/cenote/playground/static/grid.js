@@ -20,12 +20,15 @@ const key = (place) => `${place.array} ${place.cell}`;
 /** @param {Place} place */
 export const find = (place) => cells.get(key(place));
 
-/** A value in at most three digits and six characters, for a cell. @param {Value} value */
+/** A value for a cell: as it is in six characters, or in three digits, and one behind the point. @param {Value} value */
 export function brief(value) {
   const number = asNumber(value);
   if (Number.isNaN(number)) return "NaN";
   if (!Number.isFinite(number)) return number > 0 ? "inf" : "-inf";
   if (Number.isInteger(number) && Math.abs(number) < 1e5) return Object.is(number, -0) ? "-0" : String(number);
+  const exact = String(number);
+  const plain = exact.length > 6 && Math.abs(number) >= 100 ? number.toFixed(1) : exact;
+  if (plain.length <= 6 && plain.includes(".") && !plain.includes("e")) return plain;
   for (const digits of [3, 2, 1]) {
     const text = number.toPrecision(digits).replace("e+", "e").replace(/(\.\d*?)0+($|e)/, "$1$2").replace(/\.($|e)/, "$1");
     if (text.length <= 6) return text;

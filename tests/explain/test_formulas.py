@@ -1,0 +1,98 @@
+"""The formulas of windows: numbers that are short, and read as what cenote computes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cenote as cn
+from cenote.explanation.formula import formula, precise, remarks, short
+
+
+@pytest.mark.parametrize(
+    ("e", "number", "text"),
+    [
+        (cn.explain("max_pool", [3.0, 5, 5, 1], (4,)), 0, "y[0] = max(3, 5, 5, 1) = 5"),
+        (cn.explain("avg_pool", [1.0, 2, 4], (2,), padding=1), 0, "y[0] = (1 + 1 padded zero) / 2 = 0.5"),
+        (cn.explain("sum_pool", [1.0, -2], (2,)), 0, "y[0] = 1 + (-2) = -1"),
+        (cn.explain("lp_pool", [3.0, -4], (2,)), 0, "y[0] = (|3|^2 + |-4|^2)^(1/2) = 5"),
+        (cn.explain("smooth_max_pool", [0.0, 0], (2,)), 0, "y[0] = log(exp(1*0) + exp(1*0)) / 1 = 0.693"),
+        (cn.explain("conv", np.array([[2.0], [3]]), np.array([[[1.0]], [[-1]]]), bias=np.array([4.0])), 0,
+         "y[0, 0] = 2*1 + 3*(-1) + 4 (bias) = 3"),
+        (cn.explain("mode_pool", [4, 7, 7], (3,)), 0, "y[0] = mode(4, 7, 7) = 7"),
+        (cn.explain("pool", [4.0, 7], (2,), init=1.0, reduce_fn=np.multiply), 0,
+         "y[0] = multiply of 1, 4, 7, one after the other = 28"),
+        (cn.explain("sum_pool", np.ones(20), (20,)), 0,
+         "y[0] = 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + ... (20 terms) = 20"),
+    ],
+)  # fmt: skip
+def test_formulas(e: Any, number: int, text: str) -> None:
+    assert formula(e._call, e.windows[number]) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(3.0, "3"), (-0.25, "-0.25"), (1 / 3, "0.333"), (123456, "123456"), (1234567, "1.23e6"), (252.5, "252.5"),
+     (252.333, "252.3"), (99.96, "99.96"), (-1234.5, "-1234.5"), (0.0625, "0.0625"), (123456.7, "1.23e5"),
+     (math.nan, "NaN"), (-math.inf, "-inf"), (True, "True"), (1 + 2j, "1+2j"), (1.5e-9, "1.5e-9"), (None, "")],
+)  # fmt: skip
+def test_numbers(value: Any, text: str) -> None:
+    assert short(value) == text
+
+
+BYTES = np.array([250, 255, 251, 250, 10, 21], np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("op", "x", "second", "options", "number", "text", "remark"),
+    [
+        ("avg_pool", BYTES, (2,), {"dtype": np.uint8}, 0, "(250 + 255) / 2 = 252.5, rounded to 252", "the even one"),
+        ("avg_pool", BYTES, (2,), {"dtype": np.uint8}, 2, "(10 + 21) / 2 = 15.5, rounded to 16", "the even one"),
+        ("avg_pool", BYTES, (3,), {"dtype": np.uint8}, 0, "(250 + 255 + 251) / 3 = 252", ""),
+        ("avg_pool", BYTES, (3,), {"dtype": np.uint8}, 1, "(250 + 10 + 21) / 3 = 93.6667, rounded to 94", ""),
+        ("avg_pool", BYTES, (2,), {}, 0, "(250 + 255) / 2 = 252.5", ""),
+        ("global_avg_pool", -BYTES.astype(int), None, {"axes": 0, "dtype": "int8"}, 0,
+         "... = -172.833, clipped to -128", "int8 holds -128 to 127"),
+        ("sum_pool", BYTES, (2,), {"dtype": np.uint8}, 0, "250 + 255 = 505, clipped to 255", "uint8 holds 0 to 255"),
+        ("median_pool", BYTES, (2,), {"dtype": np.uint8}, 0, "median(250, 255) = 252.5, rounded to 252", "even"),
+        ("lp_pool", BYTES, (1,), {"dtype": np.int8}, 0, "(|250|^2)^(1/2) = 250, clipped to 127", "int8 holds"),
+        ("conv", BYTES[:, None], np.full((1, 1, 1), 2, np.uint8), {}, 0,
+         "250*2 = 500, which wraps around to 244", "uint8 holds 0 to 255"),
+        ("conv", np.array([[math.nan]]), np.ones((1, 1, 1)), {"dtype": np.int8}, 0, "NaN*1 = NaN, stored as 0", ""),
+        ("avg_pool", np.array([2**62, 2**62 - 1]), (2,), {"dtype": np.int64}, 0, f"/ 2 = {short(2**62)}", ""),
+    ],
+)  # fmt: skip
+def test_integer_results(
+    op: str, x: Any, second: Any, options: dict[str, Any], number: int, text: str, remark: str
+) -> None:
+    """The exact number stands before the one that it is rounded, clipped or wrapped to, which is the function's."""
+    e = cn.explain(op, x, second, **options)
+    window = e.windows[number]
+    found = formula(e._call, window)
+    assert found.endswith(text.removeprefix("...")), found
+    assert remark in "; ".join(remarks(e._call, window))
+    real = getattr(cn, op)(x, *([] if second is None else [second]), **options)
+    assert window.result == real.ravel()[number]
+    assert (window.unrounded is None) == (", " not in text.rpartition("=")[2])
+    if remark == "the even one":
+        assert window.unrounded % 1 == 0.5
+        assert window.result % 2 == 0
+    assert e.as_json()["windows"][number]["unrounded"] == (
+        None
+        if window.unrounded is None
+        else pytest.approx(window.unrounded)
+        if window.unrounded == window.unrounded
+        else "NaN"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(2.5000000001, "2.5000000001"), (252.49999999, "252.49999999"), (1 / 3, "0.333333"), (505, "505"),
+     (2.9999999, "2.9999999")],
+)  # fmt: skip
+def test_no_number_looks_halfway_that_is_not(value: Any, text: str) -> None:
+    assert precise(value) == text
