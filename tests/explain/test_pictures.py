@@ -94,6 +94,21 @@ def test_ties_and_omitted_elements() -> None:
     assert middle.marks()["x"] == {(0,): "middle", (1,): "seen", (2,): "middle", (3,): "seen"}
 
 
+@pytest.mark.parametrize(
+    ("ties", "words", "gradient"),
+    [("first", "ties, is not chosen", [1, 0, 0, 0]), ("split", "ties, shares the gradient equally", [0.5, 0, 0, 0.5])],
+)
+def test_what_becomes_of_ties(ties: str, words: str, gradient: list[float]) -> None:
+    """The legend and the remark say what the derivative does."""
+    e = cn.explain("max_pool", [5.0, 1, 2, 5], (4,), ties=ties)
+    assert list(e.windows[0].gradient) == gradient
+    remark = "each gets 1/2 of the gradient" if ties == "split" else "it gets the gradient"
+    for text in (Picture(e.svg()).words, e.html(), e.draw()):
+        assert words in text
+        assert remark in text
+        assert ("is not chosen" in text) == (ties == "first")
+
+
 def test_slices_stand_side_by_side() -> None:
     picture = check(cn.explain("max_pool", (3, 4, 4), (2, 2, 2), stride=1), 5)
     cells = picture.cells["x"]

@@ -136,6 +136,11 @@ def norm(elements: Sequence[Element], p: float) -> str:
     return f"({summed(elements, lambda e: f'|{short(e.value)}|^{short(p)}', 0)})^(1/{short(p)})"
 
 
+def shares(call: Call) -> bool:
+    """Whether elements that tie share the gradient."""
+    return call.arguments.get("ties") == "split"
+
+
 def remarks(call: Call, window: Window) -> list[str]:
     """What is special about a window."""
     out = []
@@ -145,8 +150,9 @@ def remarks(call: Call, window: Window) -> list[str]:
         if window.result != window.result:
             out.append(f"{where} is the first NaN, which is passed on")
         elif len(window.selected) > 1:
-            gradient = "they share the gradient" if call.arguments.get("ties") == "split" else "it gets the gradient"
-            out.append(f"{len(window.selected)} elements tie, {where} is the first: {gradient}")
+            number = len(window.selected)
+            gradient = f"each gets 1/{number} of the gradient" if shares(call) else "it gets the gradient"
+            out.append(f"{number} elements tie, {where} is the first: {gradient}")
         else:
             out.append(f"{where} is chosen")
     elif selects:

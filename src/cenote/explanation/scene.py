@@ -13,7 +13,7 @@ from functools import cached_property
 from ..arguments.arrays import Array
 from ..geometry.axes import Axis
 from .calls import Call
-from .formula import formula, place, remarks, result, short
+from .formula import formula, place, remarks, result, shares, short
 from .layout import Grid, arrange, grids
 from .shapes import Box, Cell, Label, Mark, Overlay, boxes_around, labels_of, links_between
 from .sizes import describe
@@ -310,10 +310,15 @@ class Scene:
         """The marks and kinds of squares in the picture, with their meaning."""
         marks = {mark.role for overlay in self.overlays for mark in overlay.marks}
         kinds = {cell.role for cell in self.cells}
-        found = [(kind, words) for kind, words in MARKS.items() if kind in marks]
+        found = [(kind, words) for kind, words in self.meanings.items() if kind in marks]
         if self.call.y is None:
             found = [(k, "beyond the input: does not fit" if k == "hang" else words) for k, words in found]
         return found + [(kind, words) for kind, words in KINDS.items() if kind in kinds]
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What the marks of this call mean."""
+        return MARKS | {"tied": "ties, shares the gradient equally"} if shares(self.call) else MARKS
 
     @property
     def title(self) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from .layout import Grid
-from .scene import GRADIENTS, KINDS, MARKS, Scene
+from .scene import GRADIENTS, KINDS, Scene
 
 # What stands around a value, by the mark on it.
 AROUND = {
     "seen": "()", "pad": "()", "hang": "()", "tap": "()", "omitted": "//", "tied": "{}",
     "chosen": "[]", "middle": "[]", "flow": "[]", "out": "[]",
 }  # fmt: skip
-WORDS = {"()": "in the window", "//": "NaN, omitted", "{}": "ties, is not chosen", "[]": "result"}
+WORDS = {"()": "in the window", "//": "NaN, omitted"}
 BLANKS = {"padding": ".", "overhang": "x", "cropped": "-"}  # in the place of a value
 
 
@@ -42,8 +42,9 @@ def panel(scene: Scene, grid: Grid, marks: dict[tuple[str, tuple[int, ...]], str
 
 
 def legend(scene: Scene, kinds: set[str]) -> str:
-    chosen = [words for kind, words in MARKS.items() if kind in kinds and AROUND[kind] == "[]" and kind != "out"]
-    words = WORDS | {"[]": " and ".join([*chosen, "its output"])}
+    meanings = scene.meanings
+    chosen = [words for kind, words in meanings.items() if kind in kinds and AROUND[kind] == "[]" and kind != "out"]
+    words = WORDS | {"[]": " and ".join([*chosen, "its output"]), "{}": meanings["tied"]}
     used = {AROUND[kind] for kind in kinds}
     found = [f"{pair} {meaning}" for pair, meaning in words.items() if pair in used]
     cells = {cell.role for cell in scene.cells}
