@@ -206,9 +206,49 @@ def test_a_window_that_does_not_fit() -> None:
         assert e.as_json()["y"] is None
 
 
+ONES = np.ones((3, 3, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "kwargs"),
+    [
+        ("max_pool", (X2, (2, 2)), {"stride": 1}),
+        ("max_pool", (X2,), {"window": (2, 2), "stride": 1}),
+        ("max_pool", (), {"stride": 1, "window": (2, 2), "x": X2}),
+        ("pool", (X2, (2, 2), 1.0, np.add), {"stride": 1}),
+        ("pool", (X2, (2, 2), 1.0), {"reduce_fn": np.add}),
+        ("pool", (), {"x": X2, "window": (2, 2), "init": 1.0, "reduce_fn": np.add}),
+        ("adaptive_avg_pool", (), {"x": X2, "output_size": (2, 2)}),
+        ("global_max_pool", (), {"x": X2, "axes": (1, 2)}),
+        ("conv", (X2[..., None], ONES), {"padding": 1}),
+        ("conv", (X2[..., None],), {"w": ONES, "padding": 1}),
+        ("conv_transpose", (), {"w": ONES, "x": X2[..., None], "bias": np.ones(1)}),
+    ],
+)
+def test_arguments_by_position_and_by_name(op: str, args: Any, kwargs: dict[str, Any]) -> None:
+    """As the operation itself takes them."""
+    e = cn.explain(op, *args, **kwargs)
+    np.testing.assert_array_equal(e.y, getattr(cn, op)(*args, **kwargs))
+    assert [w.result for w in e.windows] == e.y.ravel().tolist()
+
+
+def test_shapes_by_name() -> None:
+    e = cn.explain("conv", w=(3, 3, 1, 2), x=(5, 5, 1))
+    assert repr(e) == "<cenote explanation of conv((5, 5, 1), (3, 3, 1, 2))>"
+    assert repr(cn.explain(op="max", x=(4,), window=(2,))) == repr(cn.explain("max", x_or_shape=(4,), window_or_w=(2,)))
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
+        (lambda: cn.explain("max", (4,), (2,), x=(4,)), TypeError, "explain: x is given twice, by position and by na"),
+        (lambda: cn.explain("max", (4,), (2,), window=2), TypeError, "explain: window is given twice"),
+        (lambda: cn.explain("max", window=(2,)), TypeError, "explain: x_or_shape is missing: max_pool needs its input"),
+        (lambda: cn.explain("max", (4, 4)), TypeError, r"write explain\(.max_pool., \(4, 4\), \(2, 2\)\) for both ax"),
+        (lambda: cn.explain("max", (4, 4), (2, 2), 1), TypeError, r"write explain\(.*, \(2, 2\), stride=1\)$"),
+        (lambda: cn.explain("conv", (4, 1), (2, 1, 1), 2), TypeError, r"write explain\(.conv., .*, .*, stride=2\)$"),
+        (lambda: cn.explain("pool", (4,), (2,), 0), TypeError, "pool: reduce_fn is missing"),
+        (lambda: cn.explain("conv", x=(4, 1), w="text"), TypeError, "explain: w is a str"),
         (lambda: cn.explain("blur", (4,), (2,)), ValueError, "explain: op='blur': one of max_pool, min_pool"),
         (lambda: cn.explain(3, (4,), (2,)), TypeError, "explain: op=3: the name of a function"),  # type: ignore[arg-type]
         (lambda: cn.explain("max", (1025, 1024), (2, 2)), ValueError, "example data has at most 1048576 elements"),

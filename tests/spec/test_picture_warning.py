@@ -138,13 +138,22 @@ def test_a_batch_of_pictures(shape: tuple[int, ...], colours: int) -> None:
         assert eval(advised(str(caught[0].message)) or "", {**NAMES, "x": x}).shape[3] == colours
 
 
+@pytest.mark.parametrize(
+    ("op", "args", "kwargs"),
+    [
+        ("max_pool", ((3, 3),), {}),
+        ("max_pool", (), {"window": (3, 3)}),
+        ("pool", ((3, 3), 0, np.add), {}),
+        ("pool", ((3, 3), 0), {"reduce_fn": np.add}),
+    ],
+)
 @pytest.mark.parametrize("x", [(48, 64, 3), IMG, (1, 48, 64, 3)], ids=np.shape)
-def test_explain(x: Any) -> None:
+def test_explain(x: Any, op: str, args: Any, kwargs: dict[str, Any]) -> None:
     with pytest.warns(UserWarning, match=WARNS) as caught:
-        assert cn.explain("max_pool", x, (3, 3), stride=2).windows
+        assert cn.explain(op, x, *args, **kwargs, stride=2).windows
     assert {warning.filename for warning in caught} == {__file__}
     text = advised(str(caught[0].message)) or ""
-    assert text.startswith('explain("max_pool", ')
+    assert text.startswith(f'explain("{op}", ')
     assert eval(text, {**NAMES, "x": x})._call.y.shape[-1] == 3
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -132,26 +132,38 @@ def data(name: str, value: object, low: int, high: int, integers: bool = False) 
     return as_array(data_of(value) if isinstance(value, Tensor) else value, name), False
 
 
-def build_call(op: object, x_or_shape: object, window_or_w: object, options: Mapping[str, Any]) -> Call:
+def by_parameter(name: str, args: Sequence[object], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by the names that the function has for them."""
+    parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
+    by_position = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    if args[1] is not None and len(by_position) == 1:
+        raise BadType(f"window_or_w={format_value(args[1])}: {name} has no window, name the axes with axes=")
+    given = {n: value for n, value in zip(by_position, args, strict=False) if value is not None}
+    for twice in given.keys() & options.keys():
+        raise BadType(f"{twice} is given twice, by position and by name")
+    return {**given, **options}
+
+
+def build_call(op: object, args: Sequence[object], options: Mapping[str, Any]) -> Call:
+    """The call of the function ``op`` with these arguments, by position and by name as it takes them itself."""
     name = name_of(op)
     for word in NOT_EXPLAINED:
         if word in options:
             raise BadType(f"{word} does not change what a window sees: leave it out")
-    is_conv = name.startswith("conv")
-    x, is_too_large = data("x_or_shape", x_or_shape, 0, 10, name == "mode_pool")
-    w = None
-    given = dict(options)
     parameters = inspect.signature(FUNCTIONS[name]).parameters
+    given = by_parameter(name, args, options)
+    if "x" not in given:
+        raise BadType(f"x_or_shape is missing: {name} needs its input, or the shape of it")
+    x_or_shape = given.pop("x")
+    x, is_too_large = data("x" if "x" in options else "x_or_shape", x_or_shape, 0, 10, name == "mode_pool")
+    w = window_or_w = None
+    is_conv = name.startswith("conv")
     if is_conv:
+        window_or_w = given.pop("w", None)
         if window_or_w is None:
             raise BadType(f"window_or_w=None: {name} needs the filters, or their shape")
-        w, w_is_too_large = data("window_or_w", window_or_w, -1, 3)
+        w, w_is_too_large = data("w" if "w" in options else "window_or_w", window_or_w, -1, 3)
         is_too_large |= w_is_too_large
-    elif window_or_w is not None:
-        second = list(parameters)[1]
-        if second == "axes":
-            raise BadType(f"window_or_w={format_value(window_or_w)}: {name} has no window, name the axes with axes=")
-        given = {second: window_or_w, **given}
     rest = list(parameters.items())[2 if is_conv else 1 :]
     defaults = {n: p.default for n, p in rest if p.default is not p.empty and n not in NOT_EXPLAINED}
     written = {n: given[n] for n in (*parameters, *given) if n in given}  # in the order of the signature
@@ -162,6 +174,8 @@ def build_call(op: object, x_or_shape: object, window_or_w: object, options: Map
             "shape, or an array"
         )
     try:
+        if len(args) > max(2, sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters.values())):
+            call.function(x, args[1] if w is None else w, *args[2:], **options)  # which refuses more by position
         y = np.asarray(call.compute(x))
     except (TypeError, ValueError) as error:
         axes = axes_that_do_not_fit(call) if isinstance(error, ValueError) else None

@@ -302,7 +302,7 @@ def window_as_json(window: Window) -> dict[str, Any]:
 
 
 @public
-def explain(op: str, x_or_shape: Any, window_or_w: Any = None, **arguments: Any) -> Explanation:
+def explain(op: str, x_or_shape: Any = None, window_or_w: Any = None, *more: Any, **arguments: Any) -> Explanation:
     """What each window of a call sees, chooses and gives, as data and as pictures.
 
     Parameters
@@ -314,8 +314,9 @@ def explain(op: str, x_or_shape: Any, window_or_w: Any = None, **arguments: Any)
     window_or_w : int, tuple of int or array_like, optional
         Second argument of the function: the window, the ``output_size`` of adaptive pooling, or the filters of a
         convolution or their shape. Global pooling takes none.
-    **arguments
-        Other arguments of the function.
+    *more, **arguments
+        Other arguments of the function, as it takes them itself: of ``pool`` ``init`` and ``reduce_fn`` by position
+        too, ``x`` and ``w`` by name too.
 
     Returns
     -------
@@ -346,4 +347,4 @@ def explain(op: str, x_or_shape: Any, window_or_w: Any = None, **arguments: Any)
     axis 0: 4 elements. The window spans 3, which leaves 4 - 3 = 1: floor(1 / 1) + 1 = 2 outputs.
     Result: shape (2,), 2 outputs.
     """
-    return Explanation(build_call(op, x_or_shape, window_or_w, arguments))
+    return Explanation(build_call(op, (x_or_shape, window_or_w, *more), arguments))

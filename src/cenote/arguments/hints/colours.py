@@ -60,6 +60,5 @@ def advised(call: FrameType, axes: tuple[int, int]) -> str:
     function, given = called(call), call.f_locals
     bound = inspect.signature(function).bind(*given["args"], **given["kwargs"]).arguments
     if function.__name__ == "explain":
-        options = bound.get("arguments", {}) | {"axes": axes}
-        return explained(bound["op"], bound["x_or_shape"], bound.get("window_or_w"), options)
+        return explained(bound, axes)
     return str(Draft(function, bound | {"axes": axes}))
