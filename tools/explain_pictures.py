@@ -34,6 +34,8 @@ PICTURES: dict[str, Callable[[], str]] = {
     "transpose": lambda: cn.explain("conv_transpose", (3, 3, 1), (3, 3, 1, 1), stride=2, padding=1).svg(6),
     "gradient": lambda: cn.explain("max_pool", X, (2, 2), stride=1, nan="omit").svg(0, "gradient"),
     "misfit": lambda: cn.explain("max_pool", (3, 4), (5, 3), padding=((1, 0), (0, 0))).svg(),
+    "channels": lambda: cn.explain("conv", (4, 4, 3), (2, 2, 4, 2)).svg(),
+    "cut": lambda: cn.explain("conv_transpose", (2, 1), (3, 1, 1), padding=2).svg(),
 }
 
 

@@ -46,7 +46,7 @@ def check_both(name: str, shapes: Any, **options: Any) -> None:
     if isinstance(ours, Exception):
         assert type(ours) in (ValueError, TypeError), told
         assert re.match(rf"{name}: (input|weight|bias|\w+=)", str(ours)), told
-        assert not re.search(r"\bx\b|\bw\b|layout", str(ours)), told
+        assert not re.search(r"\bx\b|\bw\b|layout", str(ours).partition("; to see it, write cn.explain(")[0]), told
     else:
         np.testing.assert_array_equal(ours, theirs.numpy(), err_msg=told)
 
@@ -154,13 +154,15 @@ MESSAGES = [
     ("conv1d(x, w, padding='full')", "padding='full' is not known: 'valid', 'same', an int or one int per axis is "
      "needed"),
     ("conv1d(x, w, groups=2)", "input has 4 channels, axis 1 of shape (2, 4, 9): weight of shape (6, 4, 3) with "
-     "groups=2 takes 4*2 = 8"),
+     "groups=2 takes 4*2 = 8; to see it, write cn.explain(\"conv\", (2, 4, 9), (6, 4, 3), groups=2, "
+     "layout='channels_first')"),
     ("conv1d(x, w, dilation=5)", "weight has shape (6, 4, 3), which on input of shape (2, 4, 9) does not fit on axis "
      "2: it needs (3 - 1)*5 + 1 = 11 elements, there are 9: 2 short; to see it, write "
      'cn.explain("max_pool", (9,), (3,), stride=1, dilation=5)'),
     ("conv1d(x[0, 0], w)", "input has shape (9,), with 1 axis: 2 are needed, (C, L), or 3 with a batch, (N, C, L)"),
     ("conv_transpose1d(x, w)", "input has 4 channels, axis 1 of shape (2, 4, 9): weight of shape (6, 4, 3), which is "
-     "(C, O/groups, *k), takes 6"),
+     "(C, O/groups, *k), takes 6; to see it, write cn.explain(\"conv_transpose\", (2, 4, 9), (6, 4, 3), "
+     "layout='channels_first')"),
     ("conv_transpose1d(x, w[:4], padding='same')", "padding='same': an int or one int per axis is needed, not a str"),
     ("conv_transpose1d(x, w[:4], output_padding=1)", "output_padding=(1,): 1 is too large, it must be less than "
      "max(stride, dilation) = max(1, 1) = 1"),
@@ -235,7 +237,8 @@ def test_constants_of_conv_nd() -> None:
         ((2, 2, 5), (3, 2, 2, 2), {"stride": 1}, "filter_bank has shape (3, 2, 2, 2), with 4 axes: as many as x of "
          "shape (2, 2, 5) are needed, 3"),
         ((2, 2, 5), (3, 1, 2), {"stride": 1}, "x has 2 channels, axis 1 of shape (2, 2, 5): filter_bank of shape "
-         "(3, 1, 2) with groups=1 takes 1*1 = 1"),
+         "(3, 1, 2) with groups=1 takes 1*1 = 1; to see it, write cn.explain(\"conv\", (2, 2, 5), (3, 1, 2), "
+         "layout='channels_first')"),
         ((2, 2, 5), (3, 2, 2), {"stride": 2}, "stride=2 does not bring filter_bank of shape (3, 2, 2) to the end of "
          "x of shape (2, 2, 5): 1 element of axis 2 is left over"),
         ((2, 2, 5), (3, 2, 6), {"stride": 1}, "filter_bank has shape (3, 2, 6), which on x of shape (2, 2, 5) does not "

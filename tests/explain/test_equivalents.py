@@ -194,7 +194,7 @@ REASONS = [
     ("mygrad", {"shape": "6,6", "stride": "2"}, "leave elements over: 1 at the end of axis 0"),
     ("mygrad", {"padding": "1"}, "no padding"),
     ("mygrad", {"op": "avg_pool"}, "no avg_pool"),
-    ("torch", {"window": "9,9"}, "does not fit"),
+    ("torch", {"window": "9,9"}, "the shapes do not fit"),
 ]  # fmt: skip
 
 

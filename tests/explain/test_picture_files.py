@@ -13,17 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
 from PIL import Image
 
 import cenote as cn
-from advice import advised
 from cenote import cli, explanation
 from cenote.cli.explain import REDUCERS
 from cenote.explanation import limits, style, svg
 from cenote.explanation.formula import short
 from cenote.explanation.layout import CELL
-from messages import read_table
 from picture_reader import SVG, Picture
 
 X = np.array([[3, 5, 5, 1, 0], [2, np.nan, 4, 4, 7], [1, 6, 2, 8, 8], [0, 1, 9, 2, 3], [4, 4, 1, 0, 2.5]])
@@ -185,78 +182,6 @@ def test_no_mark_is_told_by_its_colour_alone() -> None:
 def test_mistakes(window: Any, view: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=re.escape(message)):
         cn.explain("max_pool", X, (2, 2), ceil_mode=True).svg(window, view)
-
-
-# -------------------------------------------------------------------------------------------- windows that do not fit
-
-MISFITS = {
-    call: message
-    for table in ("errors.txt", "conv_errors.txt", "hints.txt")
-    for call, message in read_table(table).items()
-    if "to see it, write" in message
-}
-
-
-@pytest.mark.parametrize("message", MISFITS.values(), ids=MISFITS)
-def test_the_advised_call_draws_the_problem(message: str) -> None:
-    call = advised(message)
-    assert call is not None
-    e = eval(call, {"cn": cn})
-    what, _, numbers = message.partition(" does not fit on axis ")
-    assert numbers.partition("; to see it")[0] in e.problem
-    assert what.startswith("ValueError: ")
-    marks = Picture(e.svg()).marks()["x"]
-    assert "hang" in marks.values() or "ceil_mode leaves out" in message
-    assert "hang" not in cn.explain("max_pool", (4,), (4,)).svg().partition("</style>")[2]
-
-
-OF_ONE_AXIS = {
-    call: message
-    for table in ("dialect_errors.txt", "xarray_errors.txt")
-    for call, message in read_table(table).items()
-    if " does not fit on " in message
-}
-
-
-@pytest.mark.parametrize("message", OF_ONE_AXIS.values(), ids=OF_ONE_AXIS)
-def test_what_is_called_in_other_words_is_drawn_on_its_axis(message: str) -> None:
-    """Of a dialect, and of dimensions with names: the axis alone, on which the numbers are the same."""
-    e = eval(str(advised(message)), {"cn": cn})
-    numbers = message.partition(" does not fit on ")[2].partition(": ")[2].partition("; to see it")[0]
-    assert e.problem.endswith(f" does not fit on axis 0: {numbers}")
-    assert "hang" in Picture(e.svg()).marks()["x"].values()
-
-
-@pytest.mark.parametrize(
-    ("window", "options"),
-    [
-        (5, {"stride": 2, "padding": (1, 0)}),
-        (9, {"stride": 2, "padding": 1, "dilation": 4, "ceil_mode": True}),
-        (9, {"stride": 1, "dilation": 2}),
-    ],
-)
-def test_the_axis_alone_keeps_every_argument(window: int, options: dict[str, Any]) -> None:
-    by_name: dict[str, Any] = {name: value if name == "ceil_mode" else {"t": value} for name, value in options.items()}
-    pair = isinstance(options.get("padding"), tuple)
-    by_axis = {**options, "padding": (options["padding"],)} if pair else options
-    with pytest.raises(ValueError, match="does not fit on dimension 't'") as failure:
-        cn.max_pool(xr.DataArray(np.zeros((2, 3)), dims=("s", "t")), {"t": window}, **by_name)
-    e = eval(str(advised(str(failure.value))), {"cn": cn})
-    expected = cn.explain("max_pool", (3,), (window,), **by_axis)
-    assert (e.problem, e.text) == (expected.problem, expected.text)
-
-
-def test_a_problem_of_any_size_is_drawn() -> None:
-    for shape, window in (((2**40,), (2**41,)), ((2**50, 3), (1, 4)), ((3,) * 12, (4,) * 12)):
-        with pytest.raises(ValueError, match="to see it, write") as failure:
-            cn.output_shape(shape, window)
-        e = eval(str(advised(str(failure.value))), {"cn": cn})
-        assert e.problem
-        picture = Picture(e.svg())
-        assert len(picture.text) < 200_000
-        assert "hang" in picture.marks()["x"].values()
-        assert e.gradient is None
-        assert len(e.html()) < 200_000
 
 
 # ------------------------------------------------------------------------------------------------------ the command

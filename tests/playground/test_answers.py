@@ -129,6 +129,29 @@ def test_a_window_that_does_not_fit_is_shown() -> None:
         answer({"window": "9000,3"})
 
 
+@pytest.mark.parametrize(
+    ("state", "text", "marks"),
+    [
+        ({"op": "conv", "shape": "3,3,1", "filter": "2,2,2,1"}, "leaves weights for 1 without a channel", 16),
+        ({"op": "conv", "shape": "3,3,3", "filter": "2,2,2,1", "padding": "1"}, "leaves 1 without weights", 20),
+        ({"op": "conv_transpose", "shape": "2,2,1", "filter": "1,1,1,2"}, "weights for 1 without a channel", 4),
+        ({"op": "conv", "shape": "2,2,2", "filter": "1,1,1,3", "groups": "2"}, "and 1 left over", 3),
+        ({"op": "conv_transpose", "shape": "2,2,1", "padding": "4", "view": "gradient"}, "which leaves none", 0),
+    ],
+)  # fmt: skip
+def test_channels_that_do_not_fit_are_shown(state: State, text: str, marks: int) -> None:
+    found = answer(state)
+    assert found["problem"].startswith(f"{state['op']}: ")
+    assert "to see it" not in found["problem"]
+    assert text in found["text"][0]
+    assert len(found["misfit"]) == marks
+    counts = [0 <= cell < len(found["grids"][name]["elements"]) for name, cell, _ in found["misfit"]]
+    assert all(counts)
+    missing = [cell for name, cell, mark in found["misfit"] if name == "x" and mark == "omitted"]
+    assert all((found["grids"]["x"]["elements"][cell] < 0) == ("weights for" in text) for cell in missing)
+    assert svg(dict(state)).startswith("<svg")
+
+
 # ------------------------------------------------------------------------------------------------------- gradient
 
 
@@ -220,7 +243,7 @@ BAD = [
     ({"op": "adaptive_max_pool", "output_size": "99,99"}, "9801 elements, at most 1024 are drawn"),
     ({"op": "global_max_pool", "axes": ""}, "global_max_pool"),
     ({"op": "conv", "filter": "3,3"}, "correlate"),
-    ({"op": "conv", "filter": "3,3,2,1"}, "conv: x has 1 channel"),
+    ({"op": "conv", "filter": "1,1,900,1"}, "conv: x has 1 channel"),
     ({"op": "conv", "groups": "0"}, "groups=0"),
     ({"op": "conv", "filter": "9,9,9,9"}, "shape of w: (9, 9, 9, 9) has 6561 elements"),
     ({"op": "conv_transpose", "stride": "9999"}, "at most 1024 are drawn"),

@@ -39,6 +39,19 @@ def test_bad_input_is_explained_beside_the_field(page: Page) -> None:
     assert page.field("shape").get_attribute("aria-invalid") == "true"
 
 
+def test_a_channel_that_is_missing_is_drawn(page: Page) -> None:
+    page.go("#op=conv&shape=3,3,1&filter=2,2,2,1")
+    assert "x has 1 channel" in page.error
+    assert len(page.all('td[data-array="x"].overhang')) == 9
+    assert page.marked("w", "seen") == [0, 2, 4, 6]
+    assert page.marked("w", "omitted") == [1, 3, 5, 7]
+    assert "without a partner" in page.one("#legend").text
+    page.fill("filter", "2,2,1,1")
+    assert page.error == ""
+    assert len(page.texts("y")) == 4
+    assert page.log() == []
+
+
 def test_a_bad_element_is_explained(page: Page) -> None:
     page.go(POOL)
     page.double_click(page.cell("x", 7))

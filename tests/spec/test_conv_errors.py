@@ -45,6 +45,19 @@ def test_the_message_to_the_letter(call: str, expected: str) -> None:
     check_message(failure_of(call, NAMES), expected)
 
 
+IN_THE_OTHER_LAYOUT = {call: message for call, message in TABLE.items() if "they would agree: write " in message}
+
+
+@pytest.mark.parametrize("call", IN_THE_OTHER_LAYOUT)
+def test_the_other_layout_works(call: str) -> None:
+    """The advised call, with the arrays of the one that failed."""
+    advised = IN_THE_OTHER_LAYOUT[call].partition("agree: write ")[2].partition("; to see it")[0]
+    tree = ast.parse(call, mode="eval").body
+    assert isinstance(tree, ast.Call)
+    x, w = (eval(ast.unparse(argument), NAMES) for argument in tree.args[:2])
+    assert eval(advised, {**NAMES, "x": x, "w": w}).size
+
+
 def test_messages_name_the_call_and_an_argument() -> None:
     check_names(TABLE, "is|has|cannot")
 

@@ -32,13 +32,18 @@ class Hint(str):
 
 
 class Misfit(str):
-    """The part of a cause that says by how much a window does not fit on an axis; ``call`` draws that axis alone."""
+    """The part of a cause that says by how much shapes do not fit. ``call`` draws it: of a window, the axis alone.
+
+    ``kind`` is what does not: the "window" on an axis, the "channels" of data and filters, the "groups" that they are
+    in, or the "size" of a result of which padding leaves nothing.
+    """
 
     call: str
+    kind: str
 
-    def __new__(cls, text: str, call: str = "") -> Self:
+    def __new__(cls, text: str, call: str = "", kind: str = "window") -> Self:
         misfit = super().__new__(cls, text)
-        misfit.call = call
+        misfit.call, misfit.kind = call, kind
         return misfit
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,29 +12,22 @@ import numpy as np
 from ..api import adaptive, convolution, fold, norms, order, pooling, sums
 from ..arguments.arrays import Array, as_array
 from ..arguments.errors import (
-    TO_SEE_IT,
     Argument,
     BadType,
     BadValue,
-    Cause,
     describe_type,
     format_value,
-    hints,
     pluralize,
 )
-from ..arguments.values import addressable, as_int, per_axis
+from ..arguments.values import addressable, as_int
 from ..autodiff.tensor import Tensor, data_of
 from ..dtypes import is_bool, is_integer
 from ..geometry.axes import Axis, Geometry
-from ..geometry.conv import ConvGeometry, conv_geometry, dims_of, transpose_geometry
+from ..geometry.conv import ConvGeometry, conv_geometry, transpose_geometry
 from ..geometry.window import (
     adaptive_geometry,
     global_geometry,
-    output_size,
-    padded_axis,
-    parse_padding,
     parse_window,
-    resolve_axes,
 )  # fmt: skip
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -65,8 +57,19 @@ MOST_SEEN = 2**18  # elements of all windows that are listed
 
 
 @dataclass(frozen=True)
+class Fault:
+    """What does not fit in a call that fails: its ``kind`` is that of :class:`..arguments.errors.Misfit`."""
+
+    kind: str
+    axes: tuple[Axis, ...]
+    fitting: int = 0  # of channels: how many find a partner, or a whole group
+    needed: int = 0  # of channels: how many the filters take
+    whole: Array | None = None  # of a size: the result without padding, where there is one
+
+
+@dataclass(frozen=True)
 class Call:
-    """A call with its data. ``problem`` says why it fails, where the window does not fit; ``y`` is None then."""
+    """A call with its data. ``problem`` says why it fails, where shapes do not fit; ``y`` is None then."""
 
     op: str
     x: Array
@@ -77,6 +80,7 @@ class Call:
     geometry: Geometry | ConvGeometry | None
     y: Array | None
     problem: str | None
+    fault: Fault | None = None  # of a call that fails
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -132,63 +136,6 @@ def data(name: str, value: object, low: int, high: int, integers: bool = False) 
     return as_array(data_of(value) if isinstance(value, Tensor) else value, name), False
 
 
-def by_parameter(name: str, args: Sequence[object], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments by the names that the function has for them."""
-    parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
-    by_position = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    if args[1] is not None and len(by_position) == 1:
-        raise BadType(f"window_or_w={format_value(args[1])}: {name} has no window, name the axes with axes=")
-    given = {n: value for n, value in zip(by_position, args, strict=False) if value is not None}
-    for twice in given.keys() & options.keys():
-        raise BadType(f"{twice} is given twice, by position and by name")
-    return {**given, **options}
-
-
-def build_call(op: object, args: Sequence[object], options: Mapping[str, Any]) -> Call:
-    """The call of the function ``op`` with these arguments, by position and by name as it takes them itself."""
-    name = name_of(op)
-    for word in NOT_EXPLAINED:
-        if word in options:
-            raise BadType(f"{word} does not change what a window sees: leave it out")
-    parameters = inspect.signature(FUNCTIONS[name]).parameters
-    given = by_parameter(name, args, options)
-    if "x" not in given:
-        raise BadType(f"x_or_shape is missing: {name} needs its input, or the shape of it")
-    x_or_shape = given.pop("x")
-    x, is_too_large = data("x" if "x" in options else "x_or_shape", x_or_shape, 0, 10, name == "mode_pool")
-    w = window_or_w = None
-    is_conv = name.startswith("conv")
-    if is_conv:
-        window_or_w = given.pop("w", None)
-        if window_or_w is None:
-            raise BadType(f"window_or_w=None: {name} needs the filters, or their shape")
-        w, w_is_too_large = data("w" if "w" in options else "window_or_w", window_or_w, -1, 3)
-        is_too_large |= w_is_too_large
-    rest = list(parameters.items())[2 if is_conv else 1 :]
-    defaults = {n: p.default for n, p in rest if p.default is not p.empty and n not in NOT_EXPLAINED}
-    written = {n: given[n] for n in (*parameters, *given) if n in given}  # in the order of the signature
-    call = Call(name, x, w, {**defaults, **given}, written, (), None, None, None)
-    if is_too_large and axes_that_do_not_fit(call) is None:
-        raise BadValue(
-            f"x_or_shape={format_value(x.shape)}: example data has at most {MOST_EXAMPLES} elements: give a smaller "
-            "shape, or an array"
-        )
-    try:
-        if len(args) > max(2, sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters.values())):
-            call.function(x, args[1] if w is None else w, *args[2:], **options)  # which refuses more by position
-        y = np.asarray(call.compute(x))
-    except (TypeError, ValueError) as error:
-        axes = axes_that_do_not_fit(call) if isinstance(error, ValueError) else None
-        if axes is None:
-            text = hints().as_explained(str(error), name, x_or_shape, window_or_w)
-            if text == str(error):
-                raise
-            raise type(error)(text) from None
-        return replace(call, axes=axes, problem=str(error).partition(TO_SEE_IT)[0])
-    geometry = geometry_of(call)
-    return replace(call, axes=geometry.axes, geometry=geometry, y=y)
-
-
 def elements_of_window(call: Call) -> int:
     """How many elements a window has, padding and channels included."""
     channels = 1 if call.w is None else call.x.shape[channel_axis(call)] // call.arguments["groups"]
@@ -216,37 +163,6 @@ def geometry_of(call: Call) -> Geometry | ConvGeometry:
     if call.op.startswith("global"):
         return global_geometry(shape, given["axes"])
     return parse_window(*(given[name] for name in WINDOW)).on(shape)
-
-
-def axes_that_do_not_fit(call: Call) -> tuple[Axis, ...] | None:
-    """The axes of a call that has failed, if it is because the window is larger than the padded input."""
-    given, shape = call.arguments, call.x.shape
-    try:
-        if call.op == "conv" and call.w is not None:
-            dims = dims_of(shape, call.w.shape, given["layout"], "conv")
-            size, first, rank = dims.kernel, dims.position, len(dims.kernel)
-            strides, dilations = (per_axis(n, given[n], rank, 1) for n in ("stride", "dilation"))
-            pads, ceil, positions = parse_padding(given["padding"], rank), False, tuple(range(first, first + rank))
-        elif "window" in given:
-            window = parse_window(*(given[name] for name in WINDOW))
-            size, strides, dilations = window.size, window.stride, window.dilation
-            pads, ceil = window.padding, window.ceil_mode
-            positions = resolve_axes(window.axes, window.rank, shape, lambda: ("window",))
-        else:
-            return None
-    except Cause:
-        return None
-    axes, fits = [], True
-    for i, position in enumerate(positions):
-        pad = pads if isinstance(pads, str) else pads[i]
-        axis = padded_axis(position, shape[position], size[i], strides[i], dilations[i], pad)
-        if not isinstance(pad, str):
-            try:
-                axis = replace(axis, o=output_size(axis, ceil, lambda: ("window",)))
-            except BadValue:
-                fits = False
-        axes.append(axis)
-    return None if fits else tuple(axes)
 
 
 def end_of(axis: Axis) -> int:

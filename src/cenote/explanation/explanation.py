@@ -13,7 +13,8 @@ import numpy as np
 from ..arguments.arrays import Array
 from ..arguments.errors import Cause, public
 from . import svg, terminal
-from .calls import Call, build_call, check_seen, elements_of_window
+from .build import build_call
+from .calls import Call, check_seen, elements_of_window
 from .formula import formula, remarks
 from .page import page
 from .scene import Scene

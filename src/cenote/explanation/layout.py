@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ..arguments.arrays import Array
 from ..geometry.axes import Axis
 from .calls import Call, channel_axis
 from .windows import Index
@@ -174,11 +175,11 @@ def slices_of(whole: Sequence[Range], most: int) -> list[int]:
 
 
 def slices_across(ranges: tuple[Range, ...]) -> int:
-    """How many slices stand side by side: all of the innermost axis of slices, if they fit."""
+    """How many slices stand side by side: all of the innermost axis that has several, if they fit."""
     if len(ranges) < 3:
         return 1
     width = max(max(1, ranges[-1][1] - ranges[-1][0]) * CELL, NAME * CHARACTER) + LEFT + GAP
-    inner = max(1, ranges[-3][1] - ranges[-3][0])
+    inner = next((end - begin for begin, end in reversed(ranges[:-2]) if end - begin > 1), 1)
     most = max(1, min(inner, WIDEST // width))
     return -(-inner // -(-inner // most))  # as many in every row
 
@@ -204,7 +205,8 @@ def grids(call: Call, focus: Index, first: Index, tap: Index | None, words: Mapp
     order = drawn_axes(call)
     axes = {axis.position: axis for axis in call.axes}
     transposed = call.op == "conv_transpose"
-    out_shape = call.x.shape if call.y is None else call.y.shape
+    y = result_of(call)
+    out_shape = call.x.shape if y is None else y.shape
     whole_inputs, whole_outputs = [], []
     for position in order:
         axis = axes.get(position)
@@ -213,6 +215,8 @@ def grids(call: Call, focus: Index, first: Index, tap: Index | None, words: Mapp
             whole_y = scattered(axis)
         elif axis is not None:
             whole_x = spanned(axis)
+        elif call.fault is not None:  # channels that are not there
+            whole_x = (0, max(call.x.shape[position], call.fault.needed)) if call.fault.kind == "channels" else whole_x
         whole_inputs.append(whole_x)
         whole_outputs.append(whole_y)
     inputs = cropped(whole_inputs, [first[position] for position in order])
@@ -221,8 +225,8 @@ def grids(call: Call, focus: Index, first: Index, tap: Index | None, words: Mapp
     out = [Grid("x", order, tuple(whole_inputs), inputs, focus, slices_across(inputs), caption)]
     if call.w is not None:
         out.append(filters(call, call.w.shape, tap, words["w"]))
-    if call.y is not None:
-        caption = f"{words['y']}, shape {call.y.shape}"
+    if y is not None:
+        caption = f"{words['y']}, shape {y.shape}" + ("" if call.fault is None else ", before padding cuts it off")
         out.append(Grid("y", order, tuple(whole_outputs), outputs, focus, slices_across(outputs), caption))
     return out
 
@@ -237,6 +241,11 @@ def filters(call: Call, shape: Index, tap: Index | None, word: str) -> Grid:
     whole = tuple((0, shape[axis]) for axis in order)
     ranges = cropped(whole, [focus[axis] for axis in order])
     return Grid("w", order, whole, ranges, (0,) * len(shape), slices_across(ranges), f"{word}, shape {shape}")
+
+
+def result_of(call: Call) -> Array | None:
+    """The result that is drawn: of a call that fails because padding cuts it off, all of it."""
+    return call.y if call.fault is None else call.fault.whole
 
 
 HEADING = 22  # height of the line above a panel

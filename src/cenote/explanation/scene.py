@@ -12,9 +12,10 @@ from functools import cached_property
 
 from ..arguments.arrays import Array
 from ..geometry.axes import Axis
-from .calls import Call
+from .calls import Call, channel_axis
+from .faults import MEANINGS, SUMMARIES, focus_of_channels, role
 from .formula import formula, place, remarks, result, shares, short
-from .layout import Grid, arrange, grids
+from .layout import Grid, arrange, grids, result_of
 from .shapes import Box, Cell, Label, Mark, Overlay, boxes_around, labels_of, links_between
 from .sizes import describe
 from .style import SIZES
@@ -83,7 +84,9 @@ class Scene:
             if seen:
                 first = [min(e.index[i] for e in seen) for i in range(ndim)]
                 tap = seen[0].tap
-            if call.y is None:  # the window does not fit: around the end of the input
+            if call.fault is not None and call.fault.kind == "channels":  # around the last one with a partner
+                first[channel_axis(call)], tap = focus_of_channels(call, call.fault)
+            elif call.y is None:  # the window does not fit: around the end of the input
                 for axis in call.axes:
                     inside = axis.d * (axis.k - 1) < axis.n + axis.low + axis.high
                     end = -axis.low if inside else axis.n + axis.high - 5
@@ -140,7 +143,7 @@ class Scene:
     def cells(self) -> list[Cell]:
         out = []
         for grid in self.grids:
-            array = {"x": self.call.x, "w": self.call.w, "y": self.call.y}[grid.name]
+            array = self.arrays[grid.name]
             for index in grid.indices():
                 corner = grid.place(index)
                 if corner is not None and array is not None:
@@ -148,14 +151,20 @@ class Scene:
                     out.append(Cell(*corner, grid.name, index, kind, self.text_of(grid.name, array, index, kind)))
         return out
 
+    @cached_property
+    def arrays(self) -> dict[str, Array | None]:
+        return {"x": self.call.x, "w": self.call.w, "y": result_of(self.call)}
+
     def kind_of(self, name: str, array: Array, index: Index) -> str:
         inside = all(0 <= at < n for at, n in zip(index, array.shape, strict=True))
         if name == "y":
-            return "real" if inside else "cropped"
+            return "real" if inside and self.call.y is not None else "cropped"
         if name == "w":
             return "real"
         if inside:
             return "real" if all(self.is_seen(axis, index[axis.position]) for axis in self.call.axes) else "unseen"
+        if self.call.w is not None and index[channel_axis(self.call)] >= array.shape[channel_axis(self.call)]:
+            return "overhang"
         padded = all(-a.low <= index[a.position] < a.n + a.high for a in self.call.axes)
         return "padding" if padded else "overhang"
 
@@ -174,6 +183,9 @@ class Scene:
     def text_of(self, name: str, array: Array, index: Index, kind: str) -> str:
         if kind == "padding":
             return short(pad_value(self.call)) if self.gradient is None else ""
+        if kind == "cropped" and self.call.fault is not None:
+            lows = {axis.position: axis.low for axis in self.call.axes}
+            return short(number(array[tuple(at + lows.get(i, 0) for i, at in enumerate(index))]))
         if kind not in ("real", "unseen"):
             return ""
         if self.gradient is None or name == "w":
@@ -201,8 +213,12 @@ class Scene:
         return {window.index: i for i, window in enumerate(self.windows)} if self.call.y is not None else {}
 
     def overlay(self, window: Window) -> Overlay:
-        marks = []
         x, w, y = self.grid("x"), self.grid("w"), self.grid("y")
+        if self.call.fault is not None and self.call.fault.kind != "window":
+            roles = ((cell, role(self.call, cell.array, cell.index)) for cell in self.cells)
+            found = [Mark(cell.x, cell.y, kind, cell.array, cell.index) for cell, kind in roles if kind is not None]
+            return Overlay(window, tuple(found), boxes_around([m for m in found if m.array == "x"], x), (), ())
+        marks = []
         if x is not None:
             for kind, elements in (("", window.elements), ("pad", window.padding), ("hang", window.overhang)):
                 for e in elements:
@@ -283,11 +299,13 @@ class Scene:
         """What is not drawn, in words."""
         out = []
         for grid in self.grids:
-            array = {"x": self.call.x, "w": self.call.w, "y": self.call.y}[grid.name]
+            array = self.arrays[grid.name]
             shape = () if array is None else array.shape
             parts = []
             for axis, whole, (begin, end) in zip(grid.order, grid.whole, grid.ranges, strict=True):
                 n = shape[axis]
+                if grid.name == "y" and self.call.y is None:  # all of it is cut off, from below 0 on
+                    begin, end = begin - whole[0], end - whole[0]
                 shown = max(0, min(end, n) - max(begin, 0))
                 if 0 < shown < n:
                     parts.append(f"{max(begin, 0)} to {min(end, n) - 1} of {n} on axis {axis}")
@@ -311,13 +329,13 @@ class Scene:
         marks = {mark.role for overlay in self.overlays for mark in overlay.marks}
         kinds = {cell.role for cell in self.cells}
         found = [(kind, words) for kind, words in self.meanings.items() if kind in marks]
-        if self.call.y is None:
-            found = [(k, "beyond the input: does not fit" if k == "hang" else words) for k, words in found]
         return found + [(kind, words) for kind, words in KINDS.items() if kind in kinds]
 
     @property
     def meanings(self) -> dict[str, str]:
         """What the marks of this call mean."""
+        if self.call.fault is not None:
+            return MARKS | MEANINGS[self.call.fault.kind]
         return MARKS | {"tied": "ties, shares the gradient equally"} if shares(self.call) else MARKS
 
     @property
@@ -327,8 +345,9 @@ class Scene:
     @property
     def summary(self) -> str:
         shape = f"Input of shape {self.call.x.shape}"
-        result = "; the window does not fit" if self.call.y is None else f", output of shape {self.call.y.shape}"
-        return shape + result
+        if self.call.fault is not None:
+            return f"{shape}; {SUMMARIES[self.call.fault.kind]}"
+        return shape if self.call.y is None else f"{shape}, output of shape {self.call.y.shape}"
 
     @property
     def description(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..arguments.errors import pluralize
 from ..geometry.axes import Axis
-from .calls import Call
+from .calls import Call, Fault, channel_axis
 
 
 def describe(call: Call) -> str:
@@ -12,6 +12,9 @@ def describe(call: Call) -> str:
     if call.problem is not None:
         lines.append(f"does not work: {call.problem}")
     ceil = bool(call.arguments.get("ceil_mode"))
+    fault = call.fault
+    if fault is not None and fault.kind in ("channels", "groups"):
+        return "\n".join([*lines, partners(call, fault)])
     for axis in call.axes:
         if call.op == "conv_transpose":
             lines.append(transposed(axis))
@@ -70,6 +73,19 @@ def unseen(axis: Axis, number: int) -> str:
     return f"{' and '.join(parts)} at the end {'is' if number == 1 else 'are'} not seen"
 
 
+def partners(call: Call, fault: Fault) -> str:
+    """Of channels that do not fit together."""
+    number, groups = call.x.shape[channel_axis(call)], call.arguments["groups"]
+    if fault.kind == "groups":
+        whose = "of x" if call.op == "conv_transpose" else "that w gives"
+        each, left = divmod(fault.needed, groups)
+        return f"{fault.needed} channels {whose} in {groups} groups: {each} in each, and {left} left over."
+    text = f"axis {channel_axis(call)}: {pluralize(number, 'channel', 'channels')}; the filters take {fault.needed}"
+    if number > fault.needed:
+        return f"{text}, which leaves {number - fault.needed} without weights."
+    return f"{text}, which leaves weights for {fault.needed - number} without a channel."
+
+
 def bins(axis: Axis) -> str:
     lengths = sorted(set(axis.number(False).tolist()))
     text = f"axis {axis.position}: {elements(axis.n)} in {pluralize(axis.o, 'bin', 'bins')}"
@@ -87,4 +103,8 @@ def transposed(axis: Axis) -> str:
         f"axis {axis.position}: {elements(n)}, each spread over a filter of {k}, {s} apart: "
         f"({n} - 1)*{s} - {axis.low} - {axis.high} + ({k} - 1)*{d} + 1 = {least}"
     )
+    if axis.n < 1:
+        whole = axis.n + axis.low + axis.high
+        more = f", and {axis.n - least} more: {axis.n}" if axis.n != least else ""
+        return f"{text}{more}. Padding cuts {axis.low} + {axis.high} off {elements(whole)}, which leaves none."
     return text + (f", and {axis.n - least} more: {axis.n} outputs." if axis.n != least else " outputs.")

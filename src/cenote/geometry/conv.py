@@ -23,6 +23,7 @@ from ..arguments.errors import (
     BadType,
     BadValue,
     Hint,
+    Misfit,
     W,
     X,
     describe_type,
@@ -174,13 +175,21 @@ def build_conv(
             f" has {pluralize(dims.channels, 'channel', 'channels')}, axis {dims.channel_axis} of shape "
             f"{format_value(x)}: ",
             W,
-            f" of shape {format_value(w)} with groups={number} takes {dims.inner}*{number} = {dims.inner * number}",
+            Misfit(
+                f" of shape {format_value(w)} with groups={number} takes {dims.inner}*{number} = {dims.inner * number}",
+                drawing("conv", x, w, groups=number, layout=layout),
+                "channels",
+            ),
             other_layout(x, w, number, "conv", dims.channels_first),
         )
     if dims.outer % number:
         raise BadValue(
             Argument("groups"),
-            f"={number} does not divide the {dims.outer} output channels of ",
+            Misfit(
+                f"={number} does not divide the {dims.outer} output channels of ",
+                drawing("conv", x, w, groups=number, layout=layout),
+                "groups",
+            ),
             W,
             f", axis {0 if dims.channels_first else rank + 1} of shape {format_value(w)}",
         )
@@ -227,14 +236,22 @@ def build_transpose(
             f" has {pluralize(dims.channels, 'channel', 'channels')}, axis {dims.channel_axis} of shape "
             f"{format_value(y)}: ",
             W,
-            f" of shape {format_value(w)}, which is {FILTERS['conv_transpose', dims.channels_first]}, "
-            f"takes {dims.outer}",
+            Misfit(
+                f" of shape {format_value(w)}, which is {FILTERS['conv_transpose', dims.channels_first]}, "
+                f"takes {dims.outer}",
+                drawing("conv_transpose", y, w, groups=number, layout=layout),
+                "channels",
+            ),
             other_layout(y, w, number, "conv_transpose", dims.channels_first),
         )
     if dims.channels % number:
         raise BadValue(
             Argument("groups"),
-            f"={number} does not divide the {dims.channels} channels of ",
+            Misfit(
+                f"={number} does not divide the {dims.channels} channels of ",
+                drawing("conv_transpose", y, w, groups=number, layout=layout),
+                "groups",
+            ),
             X,
             f", axis {dims.channel_axis} of shape {format_value(y)}",
         )
@@ -251,9 +268,23 @@ def build_transpose(
                     Argument("padding"),
                     f"={format_value(padding)}: on axis {position} of ",
                     X,
-                    f" of shape {format_value(y)} the result would have "
-                    f"{written(o, k, s, d, pad)}{f' + {extra[i]}' if extra[i] else ''} = {n} elements: "
-                    "use less padding",
+                    Misfit(
+                        f" of shape {format_value(y)} the result would have "
+                        f"{written(o, k, s, d, pad)}{f' + {extra[i]}' if extra[i] else ''} = {n} elements: "
+                        "use less padding",
+                        drawing(
+                            "conv_transpose",
+                            y,
+                            w,
+                            stride=strides,
+                            padding=pads,
+                            dilation=dilations,
+                            groups=number,
+                            output_padding=extra,
+                            layout=layout,
+                        ),
+                        "size",
+                    ),
                 )
         else:
             n = sizes[i]
@@ -280,6 +311,20 @@ def build_transpose(
     x = dims.shape(tuple(axis.n for axis in axes), dims.inner * number)
     addressable(lambda: (W, f" has shape {format_value(w)}, ", X, f" has {format_value(y)}: the result"), x)
     return ConvGeometry(tuple(axes), number, dims.channels_first, x, w, y)
+
+
+DEFAULTS = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "output_padding": 0, "layout": "channels_last"}
+
+
+def drawing(op: str, x: Shape, w: Shape, **given: object) -> str:
+    """The call that draws why shapes do not fit, with the arguments that are not the defaults."""
+    options = (f", {name}={value!r}" for name, value in given.items() if not is_all(value, DEFAULTS[name]))
+    return f'cn.explain("{op}", {x}, {w}{"".join(options)})'
+
+
+def is_all(value: object, default: object) -> bool:
+    """Whether a value is the default on every axis and at both ends."""
+    return value == default or (isinstance(value, tuple) and all(is_all(entry, default) for entry in value))
 
 
 def written(o: int, k: int, s: int, d: int, pad: tuple[int, int]) -> str:

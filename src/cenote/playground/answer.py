@@ -13,8 +13,9 @@ from ..dtypes import has_nan
 from ..explanation.calls import Call, with_derivative
 from ..explanation.equivalents import equivalents, own_call
 from ..explanation.explanation import Explanation, array_as_json
+from ..explanation.faults import role
 from ..explanation.formula import factor, place, remarks, short
-from ..explanation.limits import MOST_CELLS, cells_of
+from ..explanation.limits import MOST_CELLS
 from ..explanation.windows import Window, misfit, number, plain
 from .formulas import Formulas, Term
 from .grids import Grid, input_grid, plain_grid
@@ -28,9 +29,9 @@ def answer(state: object) -> dict[str, Any]:
     request = parse_state(state)
     explanation = request.explain()
     call = explanation._call
-    if explanation.problem is not None and math.prod(cells_of(request.x.shape, call.axes)) > MOST_CELLS:
+    grid = input_grid(call)
+    if explanation.problem is not None and math.prod(grid.extended) > MOST_CELLS:
         raise ValueError(explanation.problem)  # by too much to be drawn
-    grid = input_grid(request.x.shape, call.axes, request.op != "conv_transpose")
     out: dict[str, Any] = {
         "op": request.op,
         "text": [line for line in explanation.text.splitlines()[1:] if line != f"does not work: {explanation.problem}"],
@@ -56,8 +57,22 @@ def answer(state: object) -> dict[str, Any]:
         out["windows"] = windows(request, explanation, grid)
         out["gradient"] = gradient(request, explanation, grid, outputs) if request.gradient else None
     else:
+        out["misfit"] = marks_of_misfit(request, call, grid)
+    return out
+
+
+def marks_of_misfit(request: Request, call: Call, grid: Grid) -> list[list[Any]]:
+    """What does not fit: arrays, cells and marks."""
+    if call.fault is None or call.fault.kind == "window":
         first = misfit(call)
-        out["misfit"] = [grid.cell(e.index) for e in (*first.elements, *first.padding, *first.overhang)]
+        return [["x", grid.cell(e.index), "seen"] for e in (*first.elements, *first.padding, *first.overhang)]
+    out = []
+    for name, cells in (("x", grid), ("w", filter_grid(request))):
+        for at in np.ndindex(cells.extended):
+            index = tuple(i - first for i, first in zip(at, cells.origin, strict=True))
+            found = role(call, name, index)
+            if found is not None:
+                out.append([name, cells.cell(index), "omitted" if found == "hang" else "seen"])
     return out
 
 
@@ -164,4 +179,5 @@ def svg(state: object) -> str:
     window: Any = 0
     if isinstance(pin, str) and pin.startswith("y."):
         window = ints("pin", pin[2:].replace(".", ","))
-    return request.explain().svg(window, "gradient" if request.gradient else "values")
+    explanation = request.explain()
+    return explanation.svg(window, "gradient" if request.gradient and explanation.gradient is not None else "values")

@@ -44,7 +44,8 @@ OPTIONS = {
 
 TWO_ARRAYS = {"max": np.maximum, "min": np.minimum, "sum": np.add}
 
-DRAWN = (*WINDOW_ARGUMENTS, "groups", "layout")  # arguments that say what a window sees
+# Arguments that say what a window sees.
+DRAWN = (*WINDOW_ARGUMENTS, "groups", "layout", "output_padding", "output_shape")
 
 
 def advise(function: Function, cause: Cause, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
@@ -61,7 +62,8 @@ def advise(function: Function, cause: Cause, args: tuple[Any, ...], kwargs: Mapp
             return f"{cause}{picture}" if picture else drawn(cause)
         if WHICH_AXES in cause.args:
             return which_axes(draft, cause)
-        return f"{of_function(draft, cause)}{hint(draft, cause)}"
+        picture = to_draw(draft) if any(isinstance(part, Misfit) for part in cause.args) else ""
+        return f"{of_function(draft, cause)}{hint(draft, cause)}{picture}"
     return drawn(cause)
 
 
@@ -102,8 +104,8 @@ def of_function(draft: Draft, cause: Cause) -> Cause:
 def to_draw(draft: Draft) -> str:
     """A window that does not fit: the call that draws it, if it can be written."""
     shape, given = draft.shape, draft.given
-    if draft.name == "conv":
-        op, second = "conv", shape_of(given["w"])
+    if draft.name in CONVOLUTIONS:
+        op, second = draft.name, shape_of(given["w"])
     elif "window" in draft.parameters:
         op, second = draft.name if draft.name.endswith("_pool") else "max_pool", given["window"]
     else:

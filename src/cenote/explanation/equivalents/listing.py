@@ -30,7 +30,7 @@ def equivalents(call: Call, cotangent: Array | None = None) -> list[dict[str, An
 def check(problem: Problem, library: str) -> None:
     """What no other library is asked for."""
     if problem.y is None:
-        raise Different("the window does not fit")
+        raise Different("the shapes do not fit")
     if problem.arguments.get("dtype") is not None:
         raise Different(f"{library} has nothing like dtype=")
     for array in (problem.x, problem.w):

@@ -17,6 +17,9 @@ const LEGEND = [
   ["seen", "in the window"], ["chosen", "selected"], ["tied", "equal to the result"], ["omitted", "NaN, left out"],
   ["padding", "padding"], ["overhang", "beyond the padding"],
 ];
+const MISFIT_LEGEND = [
+  ["seen", "where it would lie"], ["omitted", "without a partner"], ["padding", "padding"], ["overhang", "not there"],
+];
 const FLOW_LEGEND = [["seen", "in the window"], ["flow", "gets a part of the gradient"], ["padding", "padding"]];
 
 /** @template {HTMLElement} T @param {string} id @param {new () => T} kind @returns {T} */
@@ -119,7 +122,7 @@ function draw() {
   }));
   element("call", HTMLElement).textContent = `y = ${answer.call}`;
   document.title = `${answer.op} · cenote playground`;
-  showLegend(gradient ? FLOW_LEGEND : LEGEND);
+  showLegend(answer.problem !== null ? MISFIT_LEGEND : gradient ? FLOW_LEGEND : LEGEND);
   showCode();
   show();
 }
@@ -142,7 +145,7 @@ function showLegend(entries) {
   const used = {
     chosen: () => windows.some((w) => w.chosen !== null),
     tied: () => windows.some((w) => w.selected.length > (w.chosen === null ? 0 : 1)),
-    omitted: () => windows.some((w) => w.omitted.length),
+    omitted: () => windows.some((w) => w.omitted.length) || Boolean(answer?.misfit.some(([, , mark]) => mark === "omitted")),
     padding: () => Boolean(arrays.querySelector("td.padding")),
     overhang: () => Boolean(arrays.querySelector("td.overhang")),
   };
@@ -180,7 +183,7 @@ function show() {
   if (!answer) return;
   const fixed = pinned();
   const place = hover ?? fixed;
-  grid.mark(place ? inspect.marks(answer, place) : answer.misfit.map((cell) => ({ array: "x", cell, mark: "seen" })));
+  grid.mark(place ? inspect.marks(answer, place) : answer.misfit.map(([array, cell, mark]) => ({ array, cell, mark })));
   grid.select(fixed);
   const description = place && inspect.describe(answer, place);
   const formula = element("formula", HTMLElement);

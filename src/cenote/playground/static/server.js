@@ -14,7 +14,7 @@
 /** @typedef {{library: string, code: string | null, note: string}} Program */
 /** @typedef {{op: string, call: string, text: string[], problem: string | null, x: ArrayData, w: ArrayData | null,
  *   b: ArrayData | null, y: ArrayData | null, grids: Record<string, Grid>, code: Program[], windows: Window[],
- *   misfit: number[], gradient: Gradient | null}} Answer */
+ *   misfit: [string, number, string][], gradient: Gradient | null}} Answer */
 
 /** @type {AbortController | null} */
 let running = null;

@@ -1,0 +1,182 @@
+"""Calls that fail because shapes do not fit: what does not, and what is drawn of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..arguments.arrays import Array
+from ..arguments.errors import BadValue, Cause, Misfit
+from ..arguments.values import per_axis
+from ..geometry.axes import Axis
+from ..geometry.conv import ConvDims, dims_of
+from ..geometry.window import output_size, padded_axis, parse_padding, parse_window, resolve_axes
+from .calls import MOST_EXAMPLES, WINDOW, Call, Fault, geometry_of
+from .windows import Index
+
+MOST_CUT = 2**20  # elements of a result on one axis: a picture shows some of them
+
+# What the marks mean in the pictures of each kind.
+MEANINGS = {
+    "window": {"hang": "beyond the input: does not fit"},
+    "channels": {"seen": "channel with weights", "tap": "weights with a channel", "hang": "without a partner"},
+    "groups": {"seen": "in a group", "tap": "in a group", "hang": "left over"},
+    "size": {"omitted": "cut off by padding at one end", "hang": "cut off from both ends"},
+}
+SUMMARIES = {
+    "window": "the window does not fit",
+    "channels": "the filters take another number of channels",
+    "groups": "the channels do not divide into these groups",
+    "size": "padding cuts off the whole result",
+}
+
+
+def find_fault(call: Call) -> Fault | None:
+    """Which shapes do not fit, if it is that."""
+    axes = axes_that_do_not_fit(call)
+    if axes is not None:
+        return Fault("window", axes)
+    try:
+        geometry_of(call)
+    except Cause as cause:
+        kinds = [part.kind for part in cause.args if isinstance(part, Misfit)]
+        return FINDERS[kinds[0]](call) if kinds and call.w is not None else None
+    return None
+
+
+def dims(call: Call) -> ConvDims:
+    return dims_of(call.x.shape, () if call.w is None else call.w.shape, call.arguments["layout"], call.op)
+
+
+def spatial_axes(call: Call) -> list[Axis]:
+    """Of a convolution: its axes, without the size of the result."""
+    given, found = call.arguments, dims(call)
+    rank = len(found.kernel)
+    strides, dilations = (per_axis(name, given[name], rank, 1) for name in ("stride", "dilation"))
+    pads = parse_padding(given["padding"], rank)
+    return [
+        padded_axis(found.position + i, n, k, s, d, pads if isinstance(pads, str) else pads[i])
+        for i, (n, k, s, d) in enumerate(zip(found.spatial, found.kernel, strides, dilations, strict=True))
+    ]
+
+
+def channels(call: Call) -> Fault:
+    """Filters that take another number of channels than there are."""
+    found = dims(call)
+    needed = found.inner * call.arguments["groups"] if call.op == "conv" else found.outer
+    return Fault("channels", tuple(spatial_axes(call)), min(found.channels, needed), needed)
+
+
+def groups(call: Call) -> Fault:
+    """Channels that cannot be divided into so many groups: those of the filters, of a transpose those of x too."""
+    found = dims(call)
+    fitting = found.outer - found.outer % call.arguments["groups"]
+    return Fault("groups", tuple(spatial_axes(call)), fitting, found.outer)
+
+
+def size(call: Call) -> Fault:
+    """A transposed convolution of which padding cuts everything off."""
+    given, found = call.arguments, dims(call)
+    extra = per_axis("output_padding", given["output_padding"], len(found.kernel), 0)
+    axes = [
+        replace(a, o=a.n, n=(a.n - 1) * a.s - a.low - a.high + a.d * (a.k - 1) + 1 + more)
+        for a, more in zip(spatial_axes(call), extra, strict=True)
+    ]
+    spatial = tuple(a.n + a.low + a.high for a in axes)
+    whole: Array | None = None
+    if all(0 < n <= MOST_CUT for n in spatial):
+        shape = found.shape(spatial, found.inner * given["groups"])
+        whole = np.broadcast_to(np.zeros(()), shape)
+        if math.prod(shape) <= MOST_EXAMPLES:
+            whole = np.asarray(call.compute(call.x, padding=0))
+    return Fault("size", tuple(axes), whole=whole)
+
+
+FINDERS = {"channels": channels, "groups": groups, "size": size}
+
+
+def axes_that_do_not_fit(call: Call) -> tuple[Axis, ...] | None:
+    """The axes of a call that has failed, if it is because the window is larger than the padded input."""
+    given, shape = call.arguments, call.x.shape
+    try:
+        if call.op == "conv" and call.w is not None:
+            dims = dims_of(shape, call.w.shape, given["layout"], "conv")
+            size, first, rank = dims.kernel, dims.position, len(dims.kernel)
+            strides, dilations = (per_axis(n, given[n], rank, 1) for n in ("stride", "dilation"))
+            pads, ceil, positions = parse_padding(given["padding"], rank), False, tuple(range(first, first + rank))
+        elif "window" in given:
+            window = parse_window(*(given[name] for name in WINDOW))
+            size, strides, dilations = window.size, window.stride, window.dilation
+            pads, ceil = window.padding, window.ceil_mode
+            positions = resolve_axes(window.axes, window.rank, shape, lambda: ("window",))
+        else:
+            return None
+    except Cause:
+        return None
+    axes, fits = [], True
+    for i, position in enumerate(positions):
+        pad = pads if isinstance(pads, str) else pads[i]
+        axis = padded_axis(position, shape[position], size[i], strides[i], dilations[i], pad)
+        if not isinstance(pad, str):
+            try:
+                axis = replace(axis, o=output_size(axis, ceil, lambda: ("window",)))
+            except BadValue:
+                fits = False
+        axes.append(axis)
+    return None if fits else tuple(axes)
+
+
+def role(call: Call, array: str, index: Index) -> str | None:
+    """The mark on an element in the picture of what does not fit; for a window on an axis see ``windows.misfit``."""
+    fault = call.fault
+    if fault is None or call.w is None:
+        return None
+    if fault.kind == "size":
+        return cut(fault.axes, index) if array == "y" else None
+    found = dims(call)
+    if array == "x":
+        place = found.channel_axis
+        if fault.kind == "groups" and call.op == "conv":
+            return None
+        inside = all(index[a.position] in first_window(call, a) for a in fault.axes)
+        return ("seen" if index[place] < fault.fitting else "hang") if inside else None
+    outer, inner = index[:2] if found.channels_first else (index[-1], index[-2])
+    if fault.kind == "groups":
+        return "tap" if outer < fault.fitting else "hang"
+    if call.op == "conv_transpose":
+        return ("tap" if outer < found.channels else "hang") if inner == 0 else None
+    group, output = marked_group(call, fault)
+    if outer != output:
+        return None
+    return "tap" if group * found.inner + inner < found.channels else "hang"
+
+
+def marked_group(call: Call, fault: Fault) -> tuple[int, int]:
+    """Of a convolution: the first group that has too few channels, or group 0, and its first output channel."""
+    found = dims(call)
+    group = found.channels // found.inner if found.channels < fault.needed else 0
+    return group, min(group * (found.outer // call.arguments["groups"]), found.outer - 1)
+
+
+def focus_of_channels(call: Call, fault: Fault) -> tuple[int, Index]:
+    """The last channel of x that has a partner, and an element of w that is multiplied with it."""
+    found, channel = dims(call), max(0, fault.fitting - 1)
+    outer, inner = channel, 0
+    if call.op == "conv":
+        group, outer = marked_group(call, fault)
+        inner = max(0, channel - group * found.inner)
+    kernel = (0,) * len(found.kernel)
+    return channel, (outer, inner, *kernel) if found.channels_first else (*kernel, inner, outer)
+
+
+def first_window(call: Call, axis: Axis) -> range:
+    """The elements along one axis on which the channels are marked: a window, of a transpose one element."""
+    return range(1) if call.op == "conv_transpose" else range(0, axis.k * axis.d, axis.d)
+
+
+def cut(axes: tuple[Axis, ...], index: Index) -> str | None:
+    """How often padding cuts off an element of the result."""
+    ends = [(index[a.position] < 0) + (index[a.position] >= a.n) for a in axes]
+    return {0: None, 1: "omitted"}.get(max(ends), "hang")

@@ -1,0 +1,201 @@
+"""Calls whose shapes do not fit: each error ends with the call that draws why."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import cenote as cn
+from advice import advised
+from messages import read_table
+from picture_reader import Picture
+
+MISFITS = {
+    call: message
+    for table in ("errors.txt", "conv_errors.txt", "hints.txt")
+    for call, message in read_table(table).items()
+    if "to see it, write" in message and " does not fit on axis " in message
+}
+
+
+@pytest.mark.parametrize("message", MISFITS.values(), ids=MISFITS)
+def test_the_advised_call_draws_the_problem(message: str) -> None:
+    call = advised(message)
+    assert call is not None
+    e = eval(call, {"cn": cn})
+    what, _, numbers = message.partition(" does not fit on axis ")
+    assert numbers.partition("; to see it")[0] in e.problem
+    assert what.startswith("ValueError: ")
+    marks = Picture(e.svg()).marks()["x"]
+    assert "hang" in marks.values() or "ceil_mode leaves out" in message
+    assert "hang" not in cn.explain("max_pool", (4,), (4,)).svg().partition("</style>")[2]
+
+
+OF_ONE_AXIS = {
+    call: message
+    for table in ("dialect_errors.txt", "xarray_errors.txt")
+    for call, message in read_table(table).items()
+    if " does not fit on " in message
+}
+
+
+@pytest.mark.parametrize("message", OF_ONE_AXIS.values(), ids=OF_ONE_AXIS)
+def test_what_is_called_in_other_words_is_drawn_on_its_axis(message: str) -> None:
+    """Of a dialect, and of dimensions with names: the axis alone, on which the numbers are the same."""
+    e = eval(str(advised(message)), {"cn": cn})
+    numbers = message.partition(" does not fit on ")[2].partition(": ")[2].partition("; to see it")[0]
+    assert e.problem.endswith(f" does not fit on axis 0: {numbers}")
+    assert "hang" in Picture(e.svg()).marks()["x"].values()
+
+
+@pytest.mark.parametrize(
+    ("window", "options"),
+    [
+        (5, {"stride": 2, "padding": (1, 0)}),
+        (9, {"stride": 2, "padding": 1, "dilation": 4, "ceil_mode": True}),
+        (9, {"stride": 1, "dilation": 2}),
+    ],
+)
+def test_the_axis_alone_keeps_every_argument(window: int, options: dict[str, Any]) -> None:
+    by_name: dict[str, Any] = {name: value if name == "ceil_mode" else {"t": value} for name, value in options.items()}
+    pair = isinstance(options.get("padding"), tuple)
+    by_axis = {**options, "padding": (options["padding"],)} if pair else options
+    with pytest.raises(ValueError, match="does not fit on dimension 't'") as failure:
+        cn.max_pool(xr.DataArray(np.zeros((2, 3)), dims=("s", "t")), {"t": window}, **by_name)
+    e = eval(str(advised(str(failure.value))), {"cn": cn})
+    expected = cn.explain("max_pool", (3,), (window,), **by_axis)
+    assert (e.problem, e.text) == (expected.problem, expected.text)
+
+
+def test_a_problem_of_any_size_is_drawn() -> None:
+    for shape, window in (((2**40,), (2**41,)), ((2**50, 3), (1, 4)), ((3,) * 12, (4,) * 12)):
+        with pytest.raises(ValueError, match="to see it, write") as failure:
+            cn.output_shape(shape, window)
+        e = eval(str(advised(str(failure.value))), {"cn": cn})
+        assert e.problem
+        picture = Picture(e.svg())
+        assert len(picture.text) < 200_000
+        assert "hang" in picture.marks()["x"].values()
+        assert e.gradient is None
+        assert len(e.html()) < 200_000
+
+
+# ----------------------------------------------------------------------------- channels, groups, results cut off
+
+OTHERS = {
+    call: message
+    for table in ("conv_errors.txt", "hints.txt", "dialect_errors.txt", "xarray_errors.txt")
+    for call, message in read_table(table).items()
+    if re.search(
+        r"^ValueError: .*channels?, axis .* takes |^ValueError: .*does not divide|elements: use less padding", message
+    )
+}
+
+
+@pytest.mark.parametrize("message", OTHERS.values(), ids=OTHERS)
+def test_channels_groups_and_sizes_are_drawn(message: str) -> None:
+    call = str(advised(message))
+    assert message.endswith(f"; to see it, write {call}")
+    e = eval(call, {"cn": cn})
+    assert e.windows == []
+    assert e.y is None
+    numbers = r"takes .*?\d+(?=;|$)|groups=.* does not divide the \d+|would have .* elements"
+    assert re.findall(numbers, e.problem)
+    assert re.findall(numbers, e.problem) == re.findall(numbers, message.partition("; to see it")[0])
+    picture = Picture(e.svg())
+    marks = {kind for found in picture.marks().values() for kind in found.values()}
+    assert marks & {"hang", "omitted"} or "1152921504606846976" in call or ", 0, 5)" in call
+    for text in (e.html(), e.draw(), e._repr_html_()):
+        assert len(text) < 300_000
+        assert e.problem.partition(":")[0] in text
+
+
+def marked(e: Any, array: str, kind: str) -> set[tuple[int, ...]]:
+    return {index for index, found in Picture(e.svg()).marks()[array].items() if found == kind}
+
+
+def test_a_channel_that_x_does_not_have() -> None:
+    e = cn.explain("conv", (4, 4, 3), (2, 2, 4, 2))
+    picture = Picture(e.svg())
+    assert {index[2] for index in picture.cells["x"]} == {0, 1, 2, 3}
+    assert {kind for (*_, c), (*_, kind) in picture.cells["x"].items() if c == 3} == {"overhang"}
+    assert marked(e, "x", "seen") == {(i, j, c) for i in (0, 1) for j in (0, 1) for c in (0, 1, 2)}
+    assert marked(e, "x", "hang") == {(i, j, 3) for i in (0, 1) for j in (0, 1)}
+    assert marked(e, "w", "tap") == {(i, j, c, 0) for i in (0, 1) for j in (0, 1) for c in (0, 1, 2)}
+    assert marked(e, "w", "hang") == {(i, j, 3, 0) for i in (0, 1) for j in (0, 1)}
+    assert "axis 2: 3 channels; the filters take 4, which leaves weights for 1 without a channel." in picture.words
+    assert "without a partner" in picture.words
+
+
+def test_channels_without_weights() -> None:
+    e = cn.explain("conv", (5, 3, 3), (1, 2, 2, 2), groups=2, layout="channels_first")
+    assert {c for c, *_ in marked(e, "x", "seen")} == {0, 1, 2, 3}
+    assert {c for c, *_ in marked(e, "x", "hang")} == {4}
+    assert not marked(e, "w", "hang")
+    assert "5 channels; the filters take 4, which leaves 1 without weights." in e.text
+
+
+def test_the_group_that_has_too_few_channels() -> None:
+    """Channels 4 and 5 are those of group 1 that are missing: inner channels 1 and 2 of its first filter."""
+    e = cn.explain("conv", (3, 3, 4), (1, 2, 3, 4), groups=2)
+    assert marked(e, "w", "tap") == {(0, j, 0, 2) for j in (0, 1)}
+    assert marked(e, "w", "hang") == {(0, j, c, 2) for j in (0, 1) for c in (1, 2)}
+    assert {c for *_, c in marked(e, "x", "hang")} == {4, 5}
+
+
+def test_channels_of_a_transpose() -> None:
+    e = cn.explain("conv_transpose", (3, 2), (2, 1, 4))
+    assert marked(e, "x", "seen") == {(0, 0), (0, 1)}
+    assert marked(e, "x", "hang") == {(0, 2), (0, 3)}
+    assert marked(e, "w", "hang") == {(k, 0, c) for k in (0, 1) for c in (2, 3)}
+
+
+def test_channels_that_are_left_over() -> None:
+    e = cn.explain("conv", (3, 4), (1, 1, 6), groups=4)
+    assert marked(e, "w", "tap") == {(0, 0, o) for o in range(4)}
+    assert marked(e, "w", "hang") == {(0, 0, 4), (0, 0, 5)}
+    assert "6 channels that w gives in 4 groups: 1 in each, and 2 left over." in e.text
+    transposed = cn.explain("conv_transpose", (3, 4), (1, 1, 4), groups=3)
+    assert marked(transposed, "x", "hang") == {(0, 3)}
+    assert "4 channels of x in 3 groups: 1 in each, and 1 left over." in transposed.text
+
+
+def test_a_result_that_padding_cuts_off() -> None:
+    """All of it is shown with the numbers that it has without padding, and what cuts off what."""
+    x, w = np.array([[2.0], [3]]), np.array([[[1.0]], [[10]], [[100]]])
+    e = cn.explain("conv_transpose", x, w, padding=((3, 2),))
+    picture = Picture(e.svg())
+    whole = cn.conv_transpose(x, w).ravel()
+    assert [(i[0], text, kind) for i, (*_, text, kind) in picture.cells["y"].items()] == [
+        (at - 3, str(int(value)), "cropped") for at, value in enumerate(whole)
+    ]
+    assert marked(e, "y", "hang") == {(-1, 0)}
+    assert marked(e, "y", "omitted") == {(-3, 0), (-2, 0), (0, 0)}
+    assert "= -1. Padding cuts 3 + 2 off 4 elements, which leaves none." in e.text
+    assert "Drawn of y" not in picture.words
+    assert e.as_json()["y"] is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("conv", (64, 224, 224, 3), (7, 7, 4, 64), {}),
+        ("conv", (8, 8, 60), (3, 3, 8, 512), {"groups": 8}),
+        ("conv_transpose", (4, 4, 500), (3, 3, 8, 512), {}),
+        ("conv_transpose", (2**19, 1), (3, 1, 1), {"padding": 2**20}),
+        ("conv_transpose", (2**40, 1), (3, 1, 1), {"padding": 2**41}),
+        ("conv", (0, 0, 3), (3, 3, 4, 1), {}),
+        ("conv_transpose", (0, 1), (1, 1, 1), {}),
+        ("conv", (3, 3, 3), (5, 5, 2, 1), {"padding": "same", "stride": 2}),
+    ],
+)
+def test_problems_of_channels_of_any_size(call: tuple[str, Any, Any, dict[str, Any]]) -> None:
+    op, x, w, options = call
+    e = cn.explain(op, x, w, **options)
+    assert e.problem
+    assert len(e.svg()) < 300_000
+    assert len(e.html()) < 600_000
