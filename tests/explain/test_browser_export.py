@@ -165,4 +165,5 @@ def test_a_batch_and_slices(opened: Callable[..., Page]) -> None:
 def test_numbers_are_written_as_in_pictures(page: Page) -> None:
     """What the script writes itself, products of cotangents, looks as what it was given."""
     values = [0.0, 3.0, -0.25, 252.5, 252.333, 99.96, -1234.5, 0.0625, 123456.7, 1234567.0, 1 / 3, 1.5e-9, 2e-5, 0.0001]
+    values += [6.00017, -10.001, 99.9712, 0.99999, 1e21, -0.00012345]
     assert page.script("return arguments[0].map(Numbers.short)", values) == [short(value) for value in values]

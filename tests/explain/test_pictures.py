@@ -109,6 +109,12 @@ def test_what_becomes_of_ties(ties: str, words: str, gradient: list[float]) -> N
         assert ("is not chosen" in text) == (ties == "first")
 
 
+def test_shares_of_a_smooth_maximum_fit_their_squares() -> None:
+    e = cn.explain("smooth_max_pool", [0.0, 6, 2, -9], (4,), beta=2.0)
+    notes = [t.text for t in Picture(e.svg()).root.iter(f"{SVG}text") if t.get("class") == "note"]
+    assert notes == ["<.01%", "100%", "0.034%", "<.01%"]
+
+
 def test_slices_stand_side_by_side() -> None:
     picture = check(cn.explain("max_pool", (3, 4, 4), (2, 2, 2), stride=1), 5)
     cells = picture.cells["x"]
@@ -349,6 +355,9 @@ def test_no_line_runs_over_a_value(call: tuple[str, Any, Any, dict[str, Any]]) -
         for share in np.linspace(0, 1, 101)[1:-1]:
             x, y = a + (c - a) * share, b + (d - b) * share
             assert not any(left < x < left + 40 and top < y < top + 40 for left, top in squares)
+            for label in scene.labels:  # nor over a heading
+                right = label.x + 8 * len(label.text)
+                assert label.role != "heading" or not (label.x < x < right and label.y - 12 < y < label.y + 2)
 
 
 def test_the_gradient_of_a_call_that_fails() -> None:

@@ -33,6 +33,8 @@ def short(value: Number | None) -> str:
     if 100 <= abs(value) < 10**5:  # 252.333 is not 252
         return f"{value:.1f}"
     text = f"{value:.3g}"
+    if text.lstrip("-").isdigit():  # 6.0002 is not 6
+        return f"{value:.1f}" if abs(value) > 99 else f"{value:#.3g}"
     mantissa, e, exponent = text.partition("e")
     return f"{mantissa}e{int(exponent)}" if e else text
 

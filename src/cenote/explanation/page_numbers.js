@@ -9,6 +9,7 @@ const Numbers = (() => {
     if (Math.abs(value) < 1e6 && Number.isInteger(value)) return String(value);
     if (String(value).length <= 6 && !String(value).includes("e")) return String(value);
     if (Math.abs(value) >= 100 && Math.abs(value) < 1e5) return value.toFixed(1);
+    if (/^-?\d+(\.0+)?$/.test(value.toPrecision(3))) return Math.abs(value) > 99 ? value.toFixed(1) : value.toPrecision(3); // 6.0002 is not 6
     const [mantissa, exponent] = Number(value.toPrecision(3)).toExponential().split("e");
     return Number(exponent) < -4 || Number(exponent) > 2 ? `${mantissa}e${Number(exponent)}` : String(Number(value.toPrecision(3)));
   }

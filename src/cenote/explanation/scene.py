@@ -45,6 +45,13 @@ KINDS = {
 }
 
 
+def percentage(value: float) -> str:
+    """``99.97`` is 100 %, and what is less than a hundredth has no room."""
+    if abs(value) >= 10:
+        return f"{value:.0f}%"
+    return f"{value:.2g}%" if abs(value) >= 0.01 or not value else "<.01%"
+
+
 GRADIENTS = "Large numbers: what an element gets of all outputs; small ones: of this one."
 
 
@@ -256,7 +263,7 @@ class Scene:
         if e.weight is not None:
             return f"*{short(e.weight)}"
         if self.call.op == "smooth_max_pool" and isinstance(e.gradient, float) and e.gradient == e.gradient:
-            return f"{100 * e.gradient:.2g}%"
+            return percentage(100 * e.gradient)
         return ""
 
     def lines_of(self, window: Window) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .layout import CELL, LEFT, TOP, Grid
+from .layout import CELL, HEADING, LEFT, Grid
 from .windows import Index, Window
 
 Box = tuple[float, float, float, float]  # left, top, width, height
@@ -98,7 +98,7 @@ def links_between(box: Box, out: tuple[float, float], source: Grid, target: Grid
         shares = [((begin - a) / (c - a), (end - a) / (c - a)) for a, _, c, _ in ends]
     else:
         ends = (left, top + height, x, y), (left + width, top + height, x + CELL, y)
-        begin, end = far_corner(source)[1], target.slice_corner(0)[1] - TOP
+        begin, end = far_corner(source)[1], target.top - HEADING + 2  # before its heading
         shares = [((begin - b) / (d - b), (end - b) / (d - b)) for _, b, _, d in ends]
     return tuple(part_of(line, *share) for line, share in zip(ends, shares, strict=True))
 

@@ -30,7 +30,9 @@ export function brief(value) {
   const plain = exact.length > 6 && Math.abs(number) >= 100 ? number.toFixed(1) : exact;
   if (plain.length <= 6 && plain.includes(".") && !plain.includes("e")) return plain;
   for (const digits of [3, 2, 1]) {
-    const text = number.toPrecision(digits).replace("e+", "e").replace(/(\.\d*?)0+($|e)/, "$1$2").replace(/\.($|e)/, "$1");
+    const rounded = number.toPrecision(digits);
+    if (/^-?\d+\.0+$/.test(rounded) && rounded.length <= 6) return rounded; // 6.0002 is not 6
+    const text = rounded.replace("e+", "e").replace(/(\.\d*?)0+($|e)/, "$1$2").replace(/\.($|e)/, "$1");
     if (text.length <= 6) return text;
   }
   return number.toExponential(0).replace("e+", "e");
