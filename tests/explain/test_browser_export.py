@@ -69,6 +69,18 @@ def test_it_fits_on_a_phone_and_needs_nothing_else(page: Page) -> None:
     assert page.log() == []
 
 
+def test_small_filters_stand_side_by_side_on_a_phone(opened: Callable[..., Page]) -> None:
+    page = opened(cn.explain("conv", (6, 6, 3), (3, 3, 3, 4), padding=1))
+    page.screen(360, 740)
+    tops = page.script(
+        "return [...document.querySelectorAll('.panels[data-view=values] figure:nth-of-type(2) svg')]"
+        ".map((picture) => picture.getBoundingClientRect().top)"
+    )
+    assert len(tops) == 12
+    assert len(set(tops)) == 6
+    assert page.script("return document.documentElement.scrollWidth") <= 360
+
+
 def live(page: Page) -> Any:
     return page.script("return document.getElementById('live').textContent")
 

@@ -79,6 +79,8 @@ def test_integer_results(
     assert window.result == real.ravel()[number]
     assert (window.unrounded is None) == (", " not in text.rpartition("=")[2])
     if remark == "the even one":
+        assert isinstance(window.unrounded, float)
+        assert isinstance(window.result, int)
         assert window.unrounded % 1 == 0.5
         assert window.result % 2 == 0
     assert e.as_json()["windows"][number]["unrounded"] == (

@@ -180,6 +180,15 @@ def test_a_result_that_padding_cuts_off() -> None:
     assert e.as_json()["y"] is None
 
 
+def test_as_plain_text() -> None:
+    lines = cn.explain("conv", (2, 2), (1, 3, 1)).draw().splitlines()
+    assert lines[-3].split() == ["/1/"]
+    assert lines[-1] == "() channel with weights or weights with a channel, // without a partner, x not there"
+    cut = cn.explain("conv_transpose", (2, 1), (3, 1, 1), padding=((3, 2),)).draw().splitlines()
+    assert cut[-3].split() == ["/18/", "/21/", "{15}", "/6/"]
+    assert cut[-1] == "// cut off by padding at one end, {} cut off from both ends"
+
+
 @pytest.mark.parametrize(
     "call",
     [

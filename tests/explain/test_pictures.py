@@ -101,7 +101,7 @@ def test_ties_and_omitted_elements() -> None:
 def test_what_becomes_of_ties(ties: str, words: str, gradient: list[float]) -> None:
     """The legend and the remark say what the derivative does."""
     e = cn.explain("max_pool", [5.0, 1, 2, 5], (4,), ties=ties)
-    assert list(e.windows[0].gradient) == gradient
+    assert e.windows[0].gradient == tuple(gradient)
     remark = "each gets 1/2 of the gradient" if ties == "split" else "it gets the gradient"
     for text in (Picture(e.svg()).words, e.html(), e.draw()):
         assert words in text

@@ -22,7 +22,7 @@ MOST_CUT = 2**20  # elements of a result on one axis: a picture shows some of th
 MEANINGS = {
     "window": {"hang": "beyond the input: does not fit"},
     "channels": {"seen": "channel with weights", "tap": "weights with a channel", "hang": "without a partner"},
-    "groups": {"seen": "in a group", "tap": "in a group", "hang": "left over"},
+    "groups": {"seen": "channel in a group", "tap": "weights of a group", "hang": "left over"},
     "size": {"omitted": "cut off by padding at one end", "hang": "cut off from both ends"},
 }
 SUMMARIES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .faults import MEANINGS
 from .layout import Grid
 from .scene import GRADIENTS, KINDS, Scene
 
@@ -10,6 +11,8 @@ AROUND = {
     "seen": "()", "pad": "()", "hang": "()", "tap": "()", "omitted": "//", "tied": "{}",
     "chosen": "[]", "middle": "[]", "flow": "[]", "out": "[]",
 }  # fmt: skip
+# In pictures of what does not fit.
+AROUND_FAULTS = {"channels": {"hang": "//"}, "groups": {"hang": "//"}, "size": {"hang": "{}"}}
 WORDS = {"()": "in the window", "//": "NaN, omitted"}
 BLANKS = {"padding": ".", "overhang": "x", "cropped": "-"}  # in the place of a value
 
@@ -27,7 +30,7 @@ def picture(scene: Scene) -> str:
 def panel(scene: Scene, grid: Grid, marks: dict[tuple[str, tuple[int, ...]], str]) -> list[str]:
     texts: dict[int, list[str]] = {}
     for cell in (c for c in scene.cells if c.array == grid.name):
-        around = AROUND.get(marks.get((cell.array, cell.index), ""), "  ")
+        around = around_marks(scene).get(marks.get((cell.array, cell.index), ""), "  ")
         value = cell.text or BLANKS.get(cell.role, "")
         texts.setdefault(grid.slice_of(cell.index), []).append(f"{around[0]}{value}{around[1]}")
     width = max((len(text) for group in texts.values() for text in group), default=0)
@@ -41,12 +44,25 @@ def panel(scene: Scene, grid: Grid, marks: dict[tuple[str, tuple[int, ...]], str
     return lines
 
 
+def around_marks(scene: Scene) -> dict[str, str]:
+    fault = scene.call.fault
+    return AROUND if fault is None else AROUND | AROUND_FAULTS.get(fault.kind, {})
+
+
 def legend(scene: Scene, kinds: set[str]) -> str:
-    meanings = scene.meanings
-    chosen = [words for kind, words in meanings.items() if kind in kinds and AROUND[kind] == "[]" and kind != "out"]
-    words = WORDS | {"[]": " and ".join([*chosen, "its output"]), "{}": meanings["tied"]}
-    used = {AROUND[kind] for kind in kinds}
+    meanings, around = scene.meanings, around_marks(scene)
+    fault = None if scene.call.fault is None else scene.call.fault.kind
+    if fault in AROUND_FAULTS:
+        words: dict[str, str] = {}
+        for kind, meaning in MEANINGS[fault].items():
+            if kind in kinds:
+                words[around[kind]] = " or ".join(filter(None, (words.get(around[kind]), meaning)))
+    else:
+        chosen = [words for kind, words in meanings.items() if kind in kinds and around[kind] == "[]" and kind != "out"]
+        words = WORDS | {"[]": " and ".join([*chosen, "its output"]), "{}": meanings["tied"]}
+    used = {around[kind] for kind in kinds}
     found = [f"{pair} {meaning}" for pair, meaning in words.items() if pair in used]
-    cells = {cell.role for cell in scene.cells}
-    found += [f"{blank} {KINDS.get(kind, 'beyond the end')}" for kind, blank in BLANKS.items() if kind in cells]
+    cells = {cell.role for cell in scene.cells if not cell.text}
+    beyond = "not there" if fault in AROUND_FAULTS else "beyond the end"
+    found += [f"{blank} {KINDS.get(kind, beyond)}" for kind, blank in BLANKS.items() if kind in cells]
     return ", ".join(found)
