@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,9 @@ import pytest
 
 import cenote as cn
 from cenote.explanation.formula import formula, precise, remarks, short
+from cenote.explanation.limits import REDUCERS
+from cenote.playground.state import parse_state
+from playground_states import CHOSEN, random_states
 
 
 @pytest.mark.parametrize(
@@ -99,3 +105,37 @@ def test_integer_results(
 )  # fmt: skip
 def test_no_number_looks_halfway_that_is_not(value: Any, text: str) -> None:
     assert precise(value) == text
+
+
+def nan_or(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: math.nan if any(v != v for v in values) else function(*values)
+
+
+NAMES: dict[str, Any] = {
+    "max": nan_or(lambda *v: max(v)), "min": nan_or(lambda *v: min(v)), "abs": abs,
+    "median": nan_or(lambda *v: float(np.median(v))), "NaN": math.nan,
+    "mode": lambda *v: min(set(v), key=lambda x: (-v.count(x), x)), "log": math.log, "exp": math.exp, "inf": math.inf,
+    "fold": lambda fn, *v: functools.reduce(fn, v), **REDUCERS,
+}  # fmt: skip
+
+
+def evaluated(text: str) -> Any:
+    """The right side of a formula as Python understands it."""
+    text = re.sub(r"\d+ padded zeros?", "0", text).replace("^", "**").replace(" (bias)", "")
+    text = re.sub(r"\|([^|]*)\|", r"abs(\1)", text)
+    text = re.sub(r"^(\w+) of (.*), one after the other$", r"fold(\1, \2)", text)
+    return eval(text, NAMES)
+
+
+def test_formulas_say_what_the_function_computes() -> None:
+    """Their right sides have the value of their left sides: of whole numbers, which formulas have in full."""
+    number = 0
+    for state in [*CHOSEN, *random_states(60, seed=9)]:
+        e = parse_state(state).explain()
+        for window in e.windows:
+            plain = (v.value for v in window.elements if isinstance(v.value, float) and math.isfinite(v.value))
+            if 0 < len(window.elements) < 12 and window.divisor != 0 and all(v.is_integer() for v in plain):
+                left = formula(e._call, window).split(" = ", 1)[1].rsplit(" = ", 1)[0]
+                np.testing.assert_allclose(evaluated(left), window.result, rtol=1e-6, err_msg=f"{state}: {left}")
+                number += 1
+    assert number > 1000

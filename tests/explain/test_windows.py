@@ -233,6 +233,22 @@ def test_arguments_by_position_and_by_name(op: str, args: Any, kwargs: dict[str,
     assert [w.result for w in e.windows] == real.ravel().tolist()
 
 
+@pytest.mark.parametrize("op", ["correlate", "convolve"])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize(("k", "options"), [((3,), {}), ((4,), {"stride": 2}), ((2, 3), {"dilation": (2, 1)})])
+def test_filters_without_channels(op: str, mode: str, k: tuple[int, ...], options: dict[str, Any]) -> None:
+    """The advised call draws the convolution with one channel that gives the same numbers."""
+    x, weights = RNG.integers(0, 9, (2, 7, 6)).astype(float), RNG.integers(-2, 3, k).astype(float)
+    with pytest.raises(ValueError, match="it is conv with one channel") as failure:
+        cn.explain(op, x, weights, mode=mode, **options)
+    e = eval(str(failure.value).partition("write ")[2], {"explain": cn.explain})
+    assert (e.x.shape, e.w.shape) == ((2, 7, 6, 1), (*k, 1, 1))
+    given = {name: value for name, value in e._call.given.items() if name != "bias"}
+    w = weights if op == "correlate" else np.flip(weights)
+    found = cn.conv(x[..., None], w[..., None, None], **given)[..., 0]
+    np.testing.assert_allclose(found, getattr(cn, op)(x, weights, mode=mode, **options), atol=1e-12)
+
+
 def test_shapes_by_name() -> None:
     e = cn.explain("conv", w=(3, 3, 1, 2), x=(5, 5, 1))
     assert repr(e) == "<cenote explanation of conv((5, 5, 1), (3, 3, 1, 2))>"
@@ -249,6 +265,8 @@ def test_shapes_by_name() -> None:
         (lambda: cn.explain("max", (4, 4), (2, 2), 1), TypeError, r"write explain\(.*, \(2, 2\), stride=1\)$"),
         (lambda: cn.explain("conv", (4, 1), (2, 1, 1), 2), TypeError, r"write explain\(.conv., .*, .*, stride=2\)$"),
         (lambda: cn.explain("pool", (4,), (2,), 0), TypeError, "pool: reduce_fn is missing"),
+        (lambda: cn.explain("correlate", (4,), (2,), axes=0), ValueError, "it is conv with one channel$"),
+        (lambda: cn.explain("max_unpool", (4,), (2,)), ValueError, "explain the max_pool that gave the indices"),
         (lambda: cn.explain("conv", x=(4, 1), w="text"), TypeError, "explain: w is a str"),
         (lambda: cn.explain("blur", (4,), (2,)), ValueError, "explain: op='blur': one of max_pool, min_pool"),
         (lambda: cn.explain(3, (4,), (2,)), TypeError, "explain: op=3: the name of a function"),  # type: ignore[arg-type]

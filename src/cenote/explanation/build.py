@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..api import filtering
 from ..arguments.errors import TO_SEE_IT, BadType, BadValue, format_value, hints
+from ..arguments.values import per_axis
 from .calls import FUNCTIONS, MOST_EXAMPLES, NOT_EXPLAINED, Call, data, geometry_of, name_of
 from .faults import find_fault
 
@@ -26,8 +29,30 @@ def by_parameter(name: str, args: Sequence[object], options: Mapping[str, Any]) 
     return {**given, **options}
 
 
+def filtered(op: str, args: Sequence[object], options: Mapping[str, Any]) -> str:
+    """correlate and convolve, which are convolutions with one channel: the call that draws them, if that is known."""
+    function = {"correlate": filtering.correlate, "convolve": filtering.convolve}[op]
+    text = f"op={op!r}: it is conv with one channel{'' if op == 'correlate' else ', and k flipped'}"
+    with contextlib.suppress(TypeError, ValueError, KeyError):
+        given = inspect.signature(function).bind(*(a for a in args if a is not None), **options)
+        given.apply_defaults()
+        x, k = (data(name, given.arguments[name], 0, 10)[0].shape for name in ("x", "k"))
+        mode, stride, dilation = (given.arguments[name] for name in ("mode", "stride", "dilation"))
+        reach = [d * (n - 1) for n, d in zip(k, per_axis("dilation", dilation, len(k), 1), strict=True)]
+        pads = {
+            "full": tuple((r, r) for r in reach), "same": tuple((r - r // 2, r // 2) for r in reach), "valid": 0
+        }[mode]  # fmt: skip
+        named = {"stride": (stride, 1), "padding": (pads, 0), "dilation": (dilation, 1)}
+        written = "".join(f", {name}={value!r}" for name, (value, default) in named.items() if value != default)
+        if given.arguments["axes"] is None and k:
+            text += f': write explain("conv", {(*x, 1)}, {(*k, 1, 1)}{written})'
+    return text
+
+
 def build_call(op: object, args: Sequence[object], options: Mapping[str, Any]) -> Call:
     """The call of the function ``op`` with these arguments, by position and by name as it takes them itself."""
+    if op in ("correlate", "convolve"):
+        raise BadValue(filtered(str(op), args, options))
     name = name_of(op)
     for word in NOT_EXPLAINED:
         if word in options:

@@ -113,6 +113,8 @@ def name_of(op: object) -> str:
     for name in (op, f"{op}_pool"):
         if name in FUNCTIONS:
             return name
+    if op == "max_unpool":
+        raise BadValue("op='max_unpool': it has no window; explain the max_pool that gave the indices")
     raise BadValue(f"op={format_value(op)}: one of {', '.join(FUNCTIONS)} is needed")
 
 
