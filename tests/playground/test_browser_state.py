@@ -52,6 +52,33 @@ def test_a_channel_that_is_missing_is_drawn(page: Page) -> None:
     assert page.log() == []
 
 
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("#op=max_pool&shape=4,4&window=2,2&fill=ones", "equal to the result"),
+        ("#op=max_pool&shape=4,4&window=2,2&fill=ones&ties=split", "ties, shares the gradient equally"),
+        ("#op=median_pool&shape=4,4&window=2,2", "decides the result"),
+        ("#op=mode_pool&shape=4,4&window=2,2", "equal to the result"),
+    ],
+)
+def test_what_the_legend_says_of_several_elements(page: Page, state: str, words: str) -> None:
+    page.go(state)
+    assert words in page.one("#legend").text.splitlines()
+
+
+def test_the_choices_can_be_read(page: Page) -> None:
+    """In full, beside the arrow of their field."""
+    page.screen(1280, 1000)
+    page.go("#op=conv")
+    widths = page.script(
+        "const select = document.querySelector('#field-layout');"
+        "const pen = document.createElement('canvas').getContext('2d');"
+        "pen.font = getComputedStyle(select).font;"
+        "return [pen.measureText('channels_first').width, select.clientWidth]"
+    )
+    assert widths[0] + 30 <= widths[1]
+
+
 def test_a_bad_element_is_explained(page: Page) -> None:
     page.go(POOL)
     page.double_click(page.cell("x", 7))

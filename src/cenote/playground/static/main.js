@@ -14,7 +14,7 @@ import { edit, ravel, read, request, START, unravel, withOperation, write } from
 
 const TYPING = 200; // milliseconds without a key before a text is sent
 const LEGEND = [
-  ["seen", "in the window"], ["chosen", "selected"], ["tied", "equal to the result"], ["omitted", "NaN, left out"],
+  ["seen", "in the window"], ["chosen", "selected"], ["tied", ""], ["omitted", "NaN, left out"],
   ["padding", "padding"], ["overhang", "beyond the padding"],
 ];
 const MISFIT_LEGEND = [
@@ -154,9 +154,15 @@ function showLegend(entries) {
     const item = document.createElement("li");
     const swatch = document.createElement("span");
     swatch.className = `swatch ${mark}`;
-    item.append(swatch, text);
+    item.append(swatch, text || tied());
     return item;
   }));
+}
+
+/** What an element is that the result is taken from, and that is not the one selected. */
+function tied() {
+  if (answer?.op === "median_pool") return "decides the result";
+  return state.ties === "split" ? "ties, shares the gradient equally" : "equal to the result";
 }
 
 /** The pinned cell, if it is there. @returns {Place | null} */
