@@ -163,6 +163,8 @@ def test_pages_without_windows(opened: Callable[..., Page]) -> None:
     assert not misfit.all("#slider")
     press(misfit, "g", "p", Keys.ESCAPE)
     assert misfit.log() == []
+    assert misfit.one("#formula").text.startswith("max_pool: window=(5, 3) on shape (3, 4) does not fit on axis 0")
+    assert misfit.one("#sizes-title").text == "What the sizes are"
 
 
 def test_a_batch_and_slices(opened: Callable[..., Page]) -> None:

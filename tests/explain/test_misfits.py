@@ -12,7 +12,7 @@ import xarray as xr
 import cenote as cn
 from advice import advised
 from messages import read_table
-from picture_reader import Picture
+from picture_reader import SVG, Picture
 
 MISFITS = {
     call: message
@@ -177,6 +177,8 @@ def test_a_result_that_padding_cuts_off() -> None:
     assert marked(e, "y", "omitted") == {(-3, 0), (-2, 0), (0, 0)}
     assert "= -1. Padding cuts 3 + 2 off 4 elements, which leaves none." in e.text
     assert "Drawn of y" not in picture.words
+    legend = [t.text for t in picture.root.iter(f"{SVG}text") if t.get("class") == "text"][-2:]
+    assert legend == ["cut off by padding at one end", "cut off from both ends"]
     assert e.as_json()["y"] is None
 
 

@@ -268,6 +268,9 @@ def test_shapes_by_name() -> None:
         (lambda: cn.explain("correlate", (4,), (2,), axes=0), ValueError, "it is conv with one channel$"),
         (lambda: cn.explain("max_unpool", (4,), (2,)), ValueError, "explain the max_pool that gave the indices"),
         (lambda: cn.explain("conv", x=(4, 1), w="text"), TypeError, "explain: w is a str"),
+        (lambda: cn.explain(cn.max_pool, (4,), (2,)), TypeError, "op is a function: give its name, 'max_pool'$"),  # type: ignore[arg-type]
+        (lambda: cn.explain("MaxPool2d", (4,), (2,)), ValueError, "needed; .max_pool. is close to it$"),
+        (lambda: cn.explain("conv2d", (4,), (2,)), ValueError, "; 'conv' is close to it$"),
         (lambda: cn.explain("blur", (4,), (2,)), ValueError, "explain: op='blur': one of max_pool, min_pool"),
         (lambda: cn.explain(3, (4,), (2,)), TypeError, "explain: op=3: the name of a function"),  # type: ignore[arg-type]
         (lambda: cn.explain("max", (1025, 1024), (2, 2)), ValueError, "example data has at most 1048576 elements"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -108,6 +109,8 @@ def written(value: object) -> str:
 
 def name_of(op: object) -> str:
     """The name of a function; ``max`` is short for ``max_pool``."""
+    if FUNCTIONS.get(getattr(op, "__name__", "")) is op:
+        raise BadType(f"op is a function: give its name, {op.__name__!r}")  # type: ignore[attr-defined]
     if not isinstance(op, str):
         raise BadType(f"op={format_value(op)}: the name of a function is needed, not {describe_type(op)}")
     for name in (op, f"{op}_pool"):
@@ -115,7 +118,9 @@ def name_of(op: object) -> str:
             return name
     if op == "max_unpool":
         raise BadValue("op='max_unpool': it has no window; explain the max_pool that gave the indices")
-    raise BadValue(f"op={format_value(op)}: one of {', '.join(FUNCTIONS)} is needed")
+    close = difflib.get_close_matches(op.lower(), FUNCTIONS, 1)
+    nearest = f"; {close[0]!r} is close to it" if close else ""
+    raise BadValue(f"op={format_value(op)}: one of {', '.join(FUNCTIONS)} is needed{nearest}")
 
 
 def example(shape: tuple[int, ...], low: int, high: int, integers: bool = False) -> Array:

@@ -78,7 +78,7 @@
     if (pinned?.array === "y") now = stepOf.get(pinned.key) ?? now;
     const place = peek ?? pinned ?? output(now);
     showMarks(place);
-    say(describe(place));
+    if (data.works) say(describe(place)); // of a call that fails its problem is there
     if (slider) {
       slider.value = String(now);
       slider.setAttribute("aria-valuetext", describe(output(now))[0] ?? "");

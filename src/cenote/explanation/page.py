@@ -139,7 +139,9 @@ def page(call: Call, scenes: dict[str, Scene], text: str, view: str) -> str:
         controls="" if not values.overlays or call.y is None else CONTROLS.format(last=len(values.overlays) - 1),
         cotangent=COTANGENT if len(scenes) > 1 and values.overlays else "",
         legend=legend(scenes),
-        text=escape("\n".join(text.splitlines()[1:])),  # its first line is the title of the page
+        problem="" if call.problem is None else f'<span class="problem">{escape(call.problem)}</span>',
+        why="Why the result has its size" if call.problem is None else "What the sizes are",
+        text=escape("\n".join(text.splitlines()[1 if call.problem is None else 2 :])),  # what the page has elsewhere
         notices=notices,
         change=CHANGE if data["state"] else CHANGE_SMALLER,
         data=embedded,

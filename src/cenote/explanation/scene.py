@@ -334,7 +334,7 @@ class Scene:
     def legend(self) -> list[tuple[str, str]]:
         """The marks and kinds of squares in the picture, with their meaning."""
         marks = {mark.role for overlay in self.overlays for mark in overlay.marks}
-        kinds = {cell.role for cell in self.cells}
+        kinds = {cell.role for cell in self.cells if cell.role != "cropped" or self.call.fault is None}
         found = [(kind, words) for kind, words in self.meanings.items() if kind in marks]
         return found + [(kind, words) for kind, words in KINDS.items() if kind in kinds]
 
