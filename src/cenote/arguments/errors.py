@@ -34,16 +34,16 @@ class Hint(str):
 class Misfit(str):
     """The part of a cause that says by how much shapes do not fit. ``call`` draws it: of a window, the axis alone.
 
-    ``kind`` is what does not: the "window" on an axis, the "channels" of data and filters, the "groups" that they are
-    in, or the "size" of a result of which padding leaves nothing.
+    ``subject`` is what does not: the "window" on an axis, the "channels" of data and filters, the "groups" that they
+    are in, or the "size" of a result of which padding leaves nothing.
     """
 
     call: str
-    kind: str
+    subject: str
 
-    def __new__(cls, text: str, call: str = "", kind: str = "window") -> Self:
+    def __new__(cls, text: str, call: str = "", subject: str = "window") -> Self:
         misfit = super().__new__(cls, text)
-        misfit.call, misfit.kind = call, kind
+        misfit.call, misfit.subject = call, subject
         return misfit
 
 

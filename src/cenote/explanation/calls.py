@@ -59,9 +59,9 @@ MOST_SEEN = 2**18  # elements of all windows that are listed
 
 @dataclass(frozen=True)
 class Fault:
-    """What does not fit in a call that fails: its ``kind`` is that of :class:`..arguments.errors.Misfit`."""
+    """What does not fit in a call that fails: its ``subject`` is that of :class:`..arguments.errors.Misfit`."""
 
-    kind: str
+    subject: str
     axes: tuple[Axis, ...]
     fitting: int = 0  # of channels: how many find a partner, or a whole group
     needed: int = 0  # of channels: how many the filters take

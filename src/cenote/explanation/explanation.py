@@ -310,14 +310,15 @@ def explain(op: str, x_or_shape: Any = None, window_or_w: Any = None, *more: Any
     ----------
     op : str
         Name of a pooling function ("max" is short for "max_pool"), "conv" or "conv_transpose".
-    x_or_shape : array_like or tuple of int
-        Input of the call. A shape gets example data.
+    x_or_shape : array_like or tuple of int, optional
+        Input of the call, needed unless it is given as ``x``. A shape gets example data.
     window_or_w : int, tuple of int or array_like, optional
         Second argument of the function: the window, the ``output_size`` of adaptive pooling, or the filters of a
         convolution or their shape. Global pooling takes none.
-    *more, **arguments
-        Other arguments of the function, as it takes them itself: of ``pool`` ``init`` and ``reduce_fn`` by position
-        too, ``x`` and ``w`` by name too.
+    *more
+        What the function takes by position after these: ``init`` and ``reduce_fn`` of ``pool``.
+    **arguments
+        Other arguments of the function; ``x``, ``window`` and ``w`` by their names too.
 
     Returns
     -------

@@ -18,7 +18,7 @@ from .windows import Index
 
 MOST_CUT = 2**20  # elements of a result on one axis: a picture shows some of them
 
-# What the marks mean in the pictures of each kind.
+# What the marks mean in the pictures of each subject.
 MEANINGS = {
     "window": {"hang": "beyond the input: does not fit"},
     "channels": {"seen": "channel with weights", "tap": "weights with a channel", "hang": "without a partner"},
@@ -41,8 +41,8 @@ def find_fault(call: Call) -> Fault | None:
     try:
         geometry_of(call)
     except Cause as cause:
-        kinds = [part.kind for part in cause.args if isinstance(part, Misfit)]
-        return FINDERS[kinds[0]](call) if kinds and call.w is not None else None
+        subjects = [part.subject for part in cause.args if isinstance(part, Misfit)]
+        return FINDERS[subjects[0]](call) if subjects and call.w is not None else None
     return None
 
 
@@ -133,17 +133,17 @@ def role(call: Call, array: str, index: Index) -> str | None:
     fault = call.fault
     if fault is None or call.w is None:
         return None
-    if fault.kind == "size":
+    if fault.subject == "size":
         return cut(fault.axes, index) if array == "y" else None
     found = dims(call)
     if array == "x":
         place = found.channel_axis
-        if fault.kind == "groups" and call.op == "conv":
+        if fault.subject == "groups" and call.op == "conv":
             return None
         inside = all(index[a.position] in first_window(call, a) for a in fault.axes)
         return ("seen" if index[place] < fault.fitting else "hang") if inside else None
     outer, inner = index[:2] if found.channels_first else (index[-1], index[-2])
-    if fault.kind == "groups":
+    if fault.subject == "groups":
         return "tap" if outer < fault.fitting else "hang"
     if call.op == "conv_transpose":
         return ("tap" if outer < found.channels else "hang") if inner == 0 else None

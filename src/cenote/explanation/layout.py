@@ -216,7 +216,9 @@ def grids(call: Call, focus: Index, first: Index, tap: Index | None, words: Mapp
         elif axis is not None:
             whole_x = spanned(axis)
         elif call.fault is not None:  # channels that are not there
-            whole_x = (0, max(call.x.shape[position], call.fault.needed)) if call.fault.kind == "channels" else whole_x
+            whole_x = (
+                (0, max(call.x.shape[position], call.fault.needed)) if call.fault.subject == "channels" else whole_x
+            )
         whole_inputs.append(whole_x)
         whole_outputs.append(whole_y)
     inputs = cropped(whole_inputs, [first[position] for position in order])

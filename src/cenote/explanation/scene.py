@@ -91,7 +91,7 @@ class Scene:
             if seen:
                 first = [min(e.index[i] for e in seen) for i in range(ndim)]
                 tap = seen[0].tap
-            if call.fault is not None and call.fault.kind == "channels":  # around the last one with a partner
+            if call.fault is not None and call.fault.subject == "channels":  # around the last one with a partner
                 first[channel_axis(call)], tap = focus_of_channels(call, call.fault)
             elif call.y is None:  # the window does not fit: around the end of the input
                 for axis in call.axes:
@@ -221,7 +221,7 @@ class Scene:
 
     def overlay(self, window: Window) -> Overlay:
         x, w, y = self.grid("x"), self.grid("w"), self.grid("y")
-        if self.call.fault is not None and self.call.fault.kind != "window":
+        if self.call.fault is not None and self.call.fault.subject != "window":
             roles = ((cell, role(self.call, cell.array, cell.index)) for cell in self.cells)
             found = [Mark(cell.x, cell.y, kind, cell.array, cell.index) for cell, kind in roles if kind is not None]
             return Overlay(window, tuple(found), boxes_around([m for m in found if m.array == "x"], x), (), ())
@@ -342,7 +342,7 @@ class Scene:
     def meanings(self) -> dict[str, str]:
         """What the marks of this call mean."""
         if self.call.fault is not None:
-            return MARKS | MEANINGS[self.call.fault.kind]
+            return MARKS | MEANINGS[self.call.fault.subject]
         return MARKS | {"tied": "ties, shares the gradient equally"} if shares(self.call) else MARKS
 
     @property
@@ -353,7 +353,7 @@ class Scene:
     def summary(self) -> str:
         shape = f"Input of shape {self.call.x.shape}"
         if self.call.fault is not None:
-            return f"{shape}; {SUMMARIES[self.call.fault.kind]}"
+            return f"{shape}; {SUMMARIES[self.call.fault.subject]}"
         return shape if self.call.y is None else f"{shape}, output of shape {self.call.y.shape}"
 
     @property

@@ -13,7 +13,7 @@ def describe(call: Call) -> str:
         lines.append(f"does not work: {call.problem}")
     ceil = bool(call.arguments.get("ceil_mode"))
     fault = call.fault
-    if fault is not None and fault.kind in ("channels", "groups"):
+    if fault is not None and fault.subject in ("channels", "groups"):
         return "\n".join([*lines, partners(call, fault)])
     for axis in call.axes:
         if call.op == "conv_transpose":
@@ -76,7 +76,7 @@ def unseen(axis: Axis, number: int) -> str:
 def partners(call: Call, fault: Fault) -> str:
     """Of channels that do not fit together."""
     number, groups = call.x.shape[channel_axis(call)], call.arguments["groups"]
-    if fault.kind == "groups":
+    if fault.subject == "groups":
         whose = "of x" if call.op == "conv_transpose" else "that w gives"
         each, left = divmod(fault.needed, groups)
         return f"{fault.needed} channels {whose} in {groups} groups: {each} in each, and {left} left over."

@@ -46,12 +46,12 @@ def panel(scene: Scene, grid: Grid, marks: dict[tuple[str, tuple[int, ...]], str
 
 def around_marks(scene: Scene) -> dict[str, str]:
     fault = scene.call.fault
-    return AROUND if fault is None else AROUND | AROUND_FAULTS.get(fault.kind, {})
+    return AROUND if fault is None else AROUND | AROUND_FAULTS.get(fault.subject, {})
 
 
 def legend(scene: Scene, kinds: set[str]) -> str:
     meanings, around = scene.meanings, around_marks(scene)
-    fault = None if scene.call.fault is None else scene.call.fault.kind
+    fault = None if scene.call.fault is None else scene.call.fault.subject
     if fault in AROUND_FAULTS:
         words: dict[str, str] = {}
         for kind, meaning in MEANINGS[fault].items():

@@ -256,7 +256,7 @@ class Builder:
 def misfit(call: Call) -> Window:
     """The first window of a call that it does not fit: what is beyond the padded input is its overhang."""
     parts: dict[str, list[Element]] = {"": [], "padding": [], "overhang": []}
-    if call.fault is not None and call.fault.kind != "window":
+    if call.fault is not None and call.fault.subject != "window":
         return Window((0,) * call.x.ndim, (), (), (), (), None, (), None, None, math.nan)
     most = max(1, min(32, int(MOST_TAPS ** (1 / len(call.axes)))))
     taps = (near_the_end(axis, most) for axis in call.axes)

@@ -63,7 +63,7 @@ def answer(state: object) -> dict[str, Any]:
 
 def marks_of_misfit(request: Request, call: Call, grid: Grid) -> list[list[Any]]:
     """What does not fit: arrays, cells and marks."""
-    if call.fault is None or call.fault.kind == "window":
+    if call.fault is None or call.fault.subject == "window":
         first = misfit(call)
         return [["x", grid.cell(e.index), "seen"] for e in (*first.elements, *first.padding, *first.overhang)]
     out = []

@@ -84,7 +84,7 @@ def input_grid(call: Call) -> Grid:
         for axis in call.axes:
             origin[axis.position] = axis.low
             ends[axis.position] = axis.n + axis.high
-    if call.fault is not None and call.fault.kind == "channels":
+    if call.fault is not None and call.fault.subject == "channels":
         channel = channel_axis(call)
         extended[channel] = max(shape[channel], call.fault.needed)
     return Grid("x", shape, tuple(extended), tuple(origin), tuple(ends), tuple(axis.position for axis in call.axes))

@@ -136,7 +136,7 @@ def along(name: Hashable) -> Iterator[None]:
         called = f"dimension {name!r}"
         texts = [part.replace("axis 0", called) for part in cause.args]
         parts = [
-            Misfit(text, part.call, part.kind) if isinstance(part, Misfit) else type(part)(text)
+            Misfit(text, part.call, part.subject) if isinstance(part, Misfit) else type(part)(text)
             for part, text in zip(cause.args, texts, strict=True)
         ]
         raise type(cause)(*parts if called in "".join(parts) else (f"{called}: ", *parts)) from None
