@@ -109,8 +109,9 @@ def written(value: object) -> str:
 
 def name_of(op: object) -> str:
     """The name of a function; ``max`` is short for ``max_pool``."""
-    if FUNCTIONS.get(getattr(op, "__name__", "")) is op:
-        raise BadType(f"op is a function: give its name, {op.__name__!r}")  # type: ignore[attr-defined]
+    own = next((name for name, function in FUNCTIONS.items() if function is op), None)
+    if own is not None:
+        raise BadType(f"op is a function: give its name, {own!r}")
     if not isinstance(op, str):
         raise BadType(f"op={format_value(op)}: the name of a function is needed, not {describe_type(op)}")
     for name in (op, f"{op}_pool"):
