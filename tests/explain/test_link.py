@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import cenote as cn
+from cenote.explanation.limits import MOST_CELLS
 from cenote.explanation.link import state_of
 from cenote.playground.answer import answer
 from cenote.playground.state import parse_state
@@ -89,6 +90,18 @@ def test_calls_as_people_write_them(op: str, x: Any, second: Any, options: dict[
 )
 def test_what_the_playground_does_not_show(op: str, x: Any, second: Any, options: dict[str, Any]) -> None:
     assert state_of(cn.explain(op, x, second, **options)._call) is None
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 1), (60, 8, 1), (10, 10, 3)])
+@pytest.mark.parametrize("taken", [2, 9, 100])
+@pytest.mark.parametrize("op", ["conv", "conv_transpose"])
+def test_an_address_of_channels_that_do_not_fit(op: str, shape: Any, taken: int) -> None:
+    """There is one if the playground can draw the channels that are missing."""
+    call = cn.explain(op, shape, (1, 1, taken, 1) if op == "conv" else (1, 1, 1, taken))._call
+    text = state_of(call)
+    assert (text is None) == (math.prod(shape[:2]) * taken > MOST_CELLS)
+    if text is not None:
+        assert answer(dict(parse_qsl(text, strict_parsing=True)))["problem"] == call.problem
 
 
 def huge(rng: random.Random) -> tuple[str, Any, Any, dict[str, Any]]:

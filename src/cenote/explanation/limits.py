@@ -53,6 +53,15 @@ def too_large(call: Call, axes: tuple[Axis, ...], shape: tuple[int, ...]) -> str
     return None
 
 
+def cells_of_input(call: Call) -> list[int]:
+    """Sizes of x as the playground draws it: with its padding, and channels that filters take and it does not have."""
+    out = list(call.x.shape) if call.op == "conv_transpose" else cells_of(call.x.shape, call.axes)
+    if call.fault is not None and call.fault.subject == "channels":
+        channel = channel_axis(call)
+        out[channel] = max(out[channel], call.fault.needed)
+    return out
+
+
 def cells_of(shape: tuple[int, ...], axes: Iterable[Axis]) -> list[int]:
     """Sizes of x with its padding and with what windows that hang over the end see."""
     out = list(shape)

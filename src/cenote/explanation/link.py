@@ -12,7 +12,7 @@ import numpy as np
 from ..arguments.arrays import Array
 from ..dtypes import is_float
 from .calls import Call, example
-from .limits import DTYPES, LARGEST, LONGEST, MOST_AXES, MOST_CELLS, MOST_ELEMENTS, REDUCERS, cells_of, too_large
+from .limits import DTYPES, LARGEST, LONGEST, MOST_AXES, MOST_CELLS, MOST_ELEMENTS, REDUCERS, cells_of_input, too_large
 from .windows import number
 
 MOST_CHANGED = 100  # elements that are written out: an address is short
@@ -51,7 +51,7 @@ def can_be_drawn(call: Call) -> bool:
     if not all(1 <= array.ndim <= MOST_AXES and max(array.shape) <= LARGEST for array in arrays):
         return False
     if call.y is None:
-        return math.prod(cells_of(call.x.shape, call.axes)) <= MOST_CELLS
+        return math.prod(cells_of_input(call)) <= MOST_CELLS
     return too_large(call, call.axes, call.y.shape) is None
 
 

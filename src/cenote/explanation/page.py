@@ -143,7 +143,7 @@ def page(call: Call, scenes: dict[str, Scene], text: str, view: str) -> str:
         why="Why the result has its size" if call.problem is None else "What the sizes are",
         text=escape("\n".join(text.splitlines()[1 if call.problem is None else 2 :])),  # what the page has elsewhere
         notices=notices,
-        change=CHANGE if data["state"] else CHANGE_SMALLER,
+        change=CHANGE if data["state"] else NO_CHANGE,
         data=embedded,
         script="".join(map(resource, SCRIPTS)),
     )
@@ -172,7 +172,8 @@ CHANGE = """<section aria-labelledby="change-title">
 <pre><code id="playground"></code></pre>
 <p class="bar"><button type="button" id="copy-playground">Copy the command</button></p>
 </section>"""
-CHANGE_SMALLER = """<section aria-labelledby="change-title">
+NO_CHANGE = """<section aria-labelledby="change-title">
 <h2 id="change-title">To change a number</h2>
-<p>This page has results, no Python: <code>cenote playground</code> edits the numbers of smaller calls.</p>
+<p>This page has results, no Python. <code>cenote playground</code> is for changing numbers, but it cannot show this
+call: it is too large, or has an argument or a dtype that is not among the playground's fields.</p>
 </section>"""

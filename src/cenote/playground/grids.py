@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..explanation.calls import Call, channel_axis
-from ..explanation.limits import cells_of
+from ..explanation.calls import Call
+from ..explanation.limits import cells_of_input
 
 PADDING, OVERHANG = -1, -2
 
@@ -78,16 +78,13 @@ class Grid:
 def input_grid(call: Call) -> Grid:
     """Of x: with its padding, and with the channels that filters take and it does not have."""
     shape = call.x.shape
-    extended, origin, ends = list(shape), [0] * len(shape), list(shape)
+    origin, ends = [0] * len(shape), list(shape)
     if call.op != "conv_transpose":
-        extended = cells_of(shape, call.axes)
         for axis in call.axes:
             origin[axis.position] = axis.low
             ends[axis.position] = axis.n + axis.high
-    if call.fault is not None and call.fault.subject == "channels":
-        channel = channel_axis(call)
-        extended[channel] = max(shape[channel], call.fault.needed)
-    return Grid("x", shape, tuple(extended), tuple(origin), tuple(ends), tuple(axis.position for axis in call.axes))
+    extended, positions = cells_of_input(call), tuple(axis.position for axis in call.axes)
+    return Grid("x", shape, tuple(extended), tuple(origin), tuple(ends), positions)
 
 
 def plain_grid(name: str, shape: tuple[int, ...], positions: Sequence[int]) -> Grid:
