@@ -34,15 +34,15 @@ SUMMARIES = {
 
 
 def find_fault(call: Call) -> Fault | None:
-    """Which shapes do not fit, if it is that."""
-    axes = axes_that_do_not_fit(call)
-    if axes is not None:
-        return Fault("window", axes)
+    """Which shapes do not fit, if it is that; of several what the error is about, which is checked first."""
     try:
         geometry_of(call)
     except Cause as cause:
         subjects = [part.subject for part in cause.args if isinstance(part, Misfit)]
-        return FINDERS[subjects[0]](call) if subjects and call.w is not None else None
+        if subjects and subjects[0] in FINDERS:
+            return FINDERS[subjects[0]](call)
+        axes = axes_that_do_not_fit(call) if subjects else None
+        return None if axes is None else Fault("window", axes)
     return None
 
 
