@@ -185,7 +185,7 @@ def test_a_result_that_padding_cuts_off() -> None:
 def test_what_the_error_is_about_is_drawn() -> None:
     """Of a filter that is too large too, and has too many channels, the channels."""
     e = cn.explain("conv", (3, 2), (5, 4, 1))
-    assert "x has 2 channels" in e.problem
+    assert "x has 2 channels" in str(e.problem)
     assert "axis 1: 2 channels; the filters take 4, which leaves weights for 2 without a channel." in e.text
     assert {c for _, c in marked(e, "x", "hang")} == {2, 3}
     assert {c for _, c in marked(e, "x", "seen")} == {0, 1}
