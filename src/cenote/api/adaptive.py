@@ -76,7 +76,7 @@ def adaptive_max_pool(
     >>> cn.adaptive_max_pool(np.zeros((8, 480, 640, 3)), 7, axes=(1, 2)).shape
     (8, 7, 7, 3)
     """
-    outputs = call("adaptive_max", x, (output_size, axes, return_indices), largest_of_bins, out)
+    outputs = call(largest_of_bins, x, (output_size, axes, return_indices), out)
     return outputs if len(outputs) > 1 else outputs[0]
 
 
@@ -148,7 +148,7 @@ def adaptive_avg_pool(
     >>> cn.adaptive_avg_pool(np.array([1.0, 2, 3, 4, 5]), (3,))
     array([1.5, 3. , 4.5])
     """
-    return call("adaptive_avg", x, (output_size, axes, dtype), average_of_bins, out)[0]
+    return call(average_of_bins, x, (output_size, axes, dtype), out)[0]
 
 
 def average_of_bins(output_size: Any, axes: Any, dtype: Any) -> OpOf:
@@ -200,7 +200,7 @@ def global_max_pool(x: ArrayLike, *, axes: int | Sequence[int], out: NDArray[Any
     <BLANKLINE>
            [[11]]])
     """
-    return call("global_max", x, (axes,), largest_of_all, out)[0]
+    return call(largest_of_all, x, (axes,), out)[0]
 
 
 def largest_of_all(axes: Any) -> OpOf:
@@ -258,7 +258,7 @@ def global_avg_pool(
     array([[1.],
            [4.]])
     """
-    return call("global_avg", x, (axes, dtype), average_of_all, out)[0]
+    return call(average_of_all, x, (axes, dtype), out)[0]
 
 
 def average_of_all(axes: Any, dtype: Any) -> OpOf:

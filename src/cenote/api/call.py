@@ -21,10 +21,9 @@ OpOf = Callable[[Spec], Op]
 
 
 def call(
-    key: object,
+    parse: Callable[..., OpOf],
     x: Any,
     given: tuple[Any, ...],
-    parse: Callable[..., OpOf],
     out: Any = None,
     calls: core.CallCache | None = None,
 ) -> tuple[Any, ...]:
@@ -41,15 +40,18 @@ def call(
         known = None if plain is None else calls.lookup(plain, given)
         if known is not None:
             return (other.from_plain(known),)
-    data = operand_or_none(backend, x)
-    if data is None:
-        parse(*given)
+    try:
         data = backend.operand(x, "x")
+    except (BadType, BadValue):
+        parse(*given)
+        raise
     spec = backend.spec(data)
-    op = by_arguments((key, spec), given, lambda: without_doubt(parse(*given)(spec)), size_in_cache)
-    outputs = finish(backend, op, (data,), out)
+    op = by_arguments((parse, spec), given, lambda: without_doubt(parse(*given)(spec)), size_in_cache)
+    outputs = backend.bind(op, data) if out is None else finish(backend, op, (data,), out)
     if calls is not None:
-        remember(calls, data if plain is None else plain, given, op)
+        array = data if plain is None else plain
+        if type(array) is np.ndarray:
+            remember(calls, array, given, op)
     return outputs
 
 
@@ -69,20 +71,13 @@ def size_in_cache(op: Op) -> int:
     return LIMIT if is_doubtful(op) else 0
 
 
-def remember(calls: core.CallCache, x: Any, given: tuple[Any, ...], op: Any) -> None:
+def remember(calls: core.CallCache, x: Array, given: tuple[Any, ...], op: Any) -> None:
     """Let the next call with equal arguments, on an array of the same shape and dtype, go straight to the core."""
-    if type(x) is not np.ndarray or is_doubtful(op) or getattr(op, "argmax", None):
+    if is_doubtful(op) or getattr(op, "argmax", None):
         return
     plan = op.plan_for(x.dtype)
     if plan is not None and plan.direct:
         calls.insert(x, given, plan.pool, plan.out_shape, plan.result)
-
-
-def operand_or_none(backend: Backend, x: Any) -> Any:
-    try:
-        return backend.operand(x, "x")
-    except (BadType, BadValue):
-        return None
 
 
 def finish(backend: Backend, op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:

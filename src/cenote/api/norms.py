@@ -89,7 +89,7 @@ def lp_pool(
     >>> cn.lp_pool(x, (2,), p=1)
     array([7.e+000, 2.e+200])
     """
-    return call("lp", x, (window, stride, padding, dilation, ceil_mode, axes, p, dtype), norm, out)[0]
+    return call(norm, x, (window, stride, padding, dilation, ceil_mode, axes, p, dtype), out)[0]
 
 
 @pooling
@@ -174,4 +174,4 @@ def smooth_max_pool(
     array([-1.40e-02,  9.99e+02])
     """
     given = (window, stride, padding, dilation, ceil_mode, axes, beta, pad_value, dtype)
-    return call("smooth_max", x, given, smooth, out)[0]
+    return call(smooth, x, given, out)[0]

@@ -111,7 +111,7 @@ def median_pool(
     known = MEDIAN.lookup(x, given) if out is None else None
     if known is not None:
         return known
-    return call("median", x, given, median, out, MEDIAN)[0]
+    return call(median, x, given, out, MEDIAN)[0]
 
 
 @pooling
@@ -184,4 +184,4 @@ def mode_pool(
     known = MODE.lookup(x, given) if out is None else None
     if known is not None:
         return known
-    return call("mode", x, given, mode, out, MODE)[0]
+    return call(mode, x, given, out, MODE)[0]

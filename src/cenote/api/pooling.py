@@ -21,12 +21,7 @@ from .windows import selection
 
 LARGEST, SMALLEST = CallCache(np.ndarray), CallCache(np.ndarray)
 cache.last_calls += [LARGEST, SMALLEST]
-
-
-def select(x: ArrayLike, largest: bool, calls: CallCache, given: tuple[Any, ...], out: Any) -> Any:
-    """max_pool and min_pool: the same selection, by opposite orders."""
-    outputs = call(("select", largest), x, given, partial(selection, largest), out, calls)
-    return outputs if len(outputs) > 1 else outputs[0]
+largest, smallest = partial(selection, True), partial(selection, False)
 
 
 @typed_selection
@@ -136,7 +131,10 @@ def max_pool(
     """
     given = (window, stride, padding, dilation, ceil_mode, axes, nan, ties, return_indices)
     known = LARGEST.lookup(x, given) if out is None else None
-    return select(x, True, LARGEST, given, out) if known is None else known
+    if known is not None:
+        return known
+    outputs = call(largest, x, given, out, LARGEST)
+    return outputs if len(outputs) > 1 else outputs[0]
 
 
 @typed_selection
@@ -233,7 +231,10 @@ def min_pool(
     """
     given = (window, stride, padding, dilation, ceil_mode, axes, nan, ties, return_indices)
     known = SMALLEST.lookup(x, given) if out is None else None
-    return select(x, False, SMALLEST, given, out) if known is None else known
+    if known is not None:
+        return known
+    outputs = call(smallest, x, given, out, SMALLEST)
+    return outputs if len(outputs) > 1 else outputs[0]
 
 
 @sizes

@@ -105,7 +105,7 @@ def sum_pool(
     known = TOTAL.lookup(x, given) if out is None else None
     if known is not None:
         return known
-    return call("sum", x, given, total, out, TOTAL)[0]
+    return call(total, x, given, out, TOTAL)[0]
 
 
 @pooling
@@ -204,4 +204,4 @@ def avg_pool(
     known = AVERAGE.lookup(x, given) if out is None else None
     if known is not None:
         return known
-    return call("avg", x, given, average, out, AVERAGE)[0]
+    return call(average, x, given, out, AVERAGE)[0]

@@ -64,7 +64,7 @@ class Node:
 
     __slots__ = ("__weakref__", "number", "owner", "parents")
 
-    def __init__(self, parents: tuple[tuple[Node, LinearOperator], ...] | None, owner: object = None) -> None:
+    def __init__(self, parents: Sequence[tuple[Node, LinearOperator]] | None, owner: object = None) -> None:
         self.number = next_number()
         self.parents = parents  # None once the graph was freed
         self.owner: Callable[[], Any] | None = None if owner is None else weakref.ref(owner)
@@ -81,21 +81,25 @@ def backward_pass(seeds: Sequence[tuple[Node, Value]]) -> dict[Node, Value]:
     heap: list[tuple[int, Node]] = []
     pending = seeds
     while True:
-        for node, g in pending:
-            if node in cotangents:
-                cotangents[node] = added(cotangents[node], g)
-            else:
-                cotangents[node] = g
-                heapq.heappush(heap, (-node.number, node))
-        if not heap:
-            return cotangents
-        _, node = heapq.heappop(heap)  # later nodes first: each is complete when its turn comes
+        if len(pending) == 1 and not heap:  # a chain, whose next node is complete already
+            ((node, g),) = pending
+            cotangents[node] = g
+        else:
+            for node, g in pending:
+                if node in cotangents:
+                    cotangents[node] = added(cotangents[node], g)
+                else:
+                    cotangents[node] = g
+                    heapq.heappush(heap, (-node.number, node))
+            if not heap:
+                return cotangents
+            _, node = heapq.heappop(heap)  # later nodes first: each is complete when its turn comes
+            g = cotangents[node]
         if node.parents is None:
             raise ValueError(
                 "backward: a part of the graph was freed by an earlier backward(): compute it again. To step a "
                 "parameter, change its data (w.data -= step), which is no part of a graph"
             )
-        g = cotangents[node]
         pending = [(parent, derivative.transpose(g)) for parent, derivative in node.parents]
 
 

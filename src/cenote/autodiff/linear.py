@@ -39,13 +39,13 @@ class LinearMap(LinearOperator):
         raise NotImplementedError
 
     def __call__(self, t: Value) -> Any:
+        if type(t) is np.ndarray:
+            return self.evaluate(t)
         if not isinstance(t, Tensor):
-            if type(t) is np.ndarray:
-                return self.evaluate(t)
             return self.evaluate_foreign(t) if is_foreign(t) else self.evaluate(np.asarray(t))
         if t._level and t._level not in active_levels:
             return self(current(t))
-        out = self(t._value)
+        out = self.evaluate(t._value) if type(t._value) is np.ndarray else self(t._value)
         if t._node is None:
             return make(out if is_foreign(out) else np.asarray(out), 0, None)
         if t._level == 0:
@@ -155,7 +155,7 @@ class SumTo(LinearMap):
 
     def evaluate(self, x: Array) -> Array:
         if not self.after:
-            return np.asarray(np.add.reduce(x, None))
+            return np.add.reduce(x, None, None, np.empty((), x.dtype))
         return np.add.reduce(x, axis=self.axes, keepdims=True).reshape(self.after)
 
     def evaluate_foreign(self, x: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arguments.arrays import Array
 from ..core import empty
+from ..dtypes import DType
 
 
 def references(values: list[Any], i: int) -> tuple[int, int]:
@@ -36,6 +37,23 @@ def copied(x: Array) -> Array:
     out = empty(x.shape, x.dtype)
     out[...] = x
     return out
+
+
+FEW = 1024  # elements, of which a copy takes less time than to ask whose they are
+
+
+def own(values: list[Any], i: int, dtype: DType) -> Array:
+    """An array of the list in a dtype, as one that nobody else has: a copy, unless the list alone holds it."""
+    if (
+        type(values[i]) is np.ndarray
+        and values[i].size > FEW
+        and values[i].dtype == dtype
+        and values[i].flags.writeable
+        and not is_shared(values, i)
+    ):
+        out: Array = values[i]
+        return out
+    return np.array(values[i], dtype)
 
 
 class Borrowed:

@@ -24,11 +24,11 @@ def bind(primitive: Primitive, *args: Value, **parameters: Any) -> Any:
     if level < 0:
         out = primitive.evaluate(*(data_of(arg) for arg in args), **parameters)
         return make(as_value(out), 0, None) if any(isinstance(arg, Tensor) for arg in args) else out
-    values, wanted = values_below(args, level)
+    values, nodes, wanted = values_below(args, level)
     if primitive.keeps and level in borrowed:
         values = list(map(borrowed[level].own, values))
     out, derivatives = primitive.linearize(wanted, *values, **parameters)
-    return record(as_value(out), level, parents_of(args, wanted, derivatives))
+    return record(as_value(out), level, nodes, derivatives)
 
 
 def apply(op: Op, *args: Value) -> tuple[Value, ...]:
@@ -43,19 +43,25 @@ def apply(op: Op, *args: Value) -> tuple[Value, ...]:
         outputs = dispatch.bind(op, *map(data_of, args))
         tensors = any(isinstance(arg, Tensor) for arg in args)
         return (make(outputs[0], 0, None), *outputs[1:]) if tensors else outputs
-    values, wanted = values_below(args, level)
+    values, nodes, wanted = values_below(args, level)
     outputs, derivatives = op.linearize(apply, wanted, *values)
     if level in borrowed:
         for derivative in derivatives:
             if derivative is not None:
                 derivative.map_residuals(borrowed[level].own)
-    value = record(outputs[0], level, parents_of(args, wanted, derivatives))
+    value = record(outputs[0], level, nodes, derivatives)
     return (value,) if len(outputs) == 1 else (value, *map(data_of, outputs[1:]))
 
 
-def record(out: Value, level: int, parents: tuple[tuple[Node, LinearOperator], ...]) -> Tensor:
+def record(
+    out: Value, level: int, nodes: Sequence[Node | None], derivatives: Sequence[LinearOperator | None]
+) -> Tensor:
     """The Tensor of an output and what it depends on. Without parents it is a constant at this level, but perhaps not
     at a lower one."""
+    parents = []
+    for node, derivative in zip(nodes, derivatives, strict=True):
+        if node is not None and derivative is not None:
+            parents.append((node, derivative))
     if parents:
         return make(out, level, Node(parents))
     return out if isinstance(out, Tensor) else make(out, 0, None)
@@ -77,30 +83,22 @@ def at_level(args: tuple[Value, ...]) -> tuple[tuple[Value, ...], int]:
     return args, level
 
 
-def values_below(args: Sequence[Value], level: int) -> tuple[list[Value], list[bool]]:
-    """The values of arguments below ``level``, and which of them are recorded there."""
-    values, wanted = [], []
+def values_below(args: Sequence[Value], level: int) -> tuple[list[Value], list[Node | None], list[bool]]:
+    """The values of arguments below ``level``, the nodes of those that are recorded there, and which these are."""
+    values: list[Value] = []
+    nodes: list[Node | None] = []
     for arg in args:
+        node = None
         if isinstance(arg, Tensor):
             if arg._level and arg._level not in active_levels:
                 arg = current(arg)
-            mine = arg._node is not None and arg._level == level
-            if mine and level == 0:
-                arg.grad = None  # it takes part in something new
-            values.append(arg._value if mine or arg._node is None else arg)
-            wanted.append(mine)
-        else:
-            values.append(arg)
-            wanted.append(False)
-    return values, wanted
-
-
-def parents_of(
-    args: Sequence[Value], wanted: Sequence[bool], derivatives: Sequence[LinearOperator | None]
-) -> tuple[tuple[Node, LinearOperator], ...]:
-    found = [
-        (arg._node, derivative)
-        for arg, derivative, mine in zip(args, derivatives, wanted, strict=True)
-        if mine and derivative is not None
-    ]
-    return tuple(found)
+            if arg._node is None:
+                arg = arg._value
+            elif arg._level == level:
+                node = arg._node
+                if level == 0:
+                    arg.grad = None  # it takes part in something new
+                arg = arg._value
+        values.append(arg)
+        nodes.append(node)
+    return values, nodes, [node is not None for node in nodes]

@@ -28,7 +28,7 @@ from ..backends.dispatch import is_foreign
 from ..dtypes import DType, is_complex, is_differentiable, is_exact
 from .graph import Node, Value, active_levels, backward_pass
 from .mixtures import mixture
-from .owning import copied, is_shared
+from .owning import copied, is_shared, own
 
 # What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
 UFUNCS: dict[Any, Callable[..., Any]] = {}
@@ -89,11 +89,12 @@ class Tensor(NDArrayOperatorsMixin):
             given = () if data is MISSING else (data, *extra)
             raise TypeError(f"Tensor: {hints().explain(Tensor, given, options)}") from None
         value = np.array(data_of(data) if isinstance(data, Tensor) else checked(data))
+        differentiable = is_differentiable(value.dtype)
         if constant is None:
-            constant = not is_differentiable(value.dtype)
+            constant = not differentiable
         elif not isinstance(constant, (bool, np.bool_)):
             raise TypeError(f"Tensor: constant={format_value(constant)}: True, False or None is needed")
-        if not constant and not is_differentiable(value.dtype):
+        if not constant and not differentiable:
             raise ValueError(
                 f"Tensor: constant=False: data of dtype {value.dtype} has no derivatives, only floats and complex do"
             )
@@ -227,10 +228,12 @@ class Tensor(NDArrayOperatorsMixin):
         if self._node is None:
             raise ValueError("backward: this Tensor is constant, there is nothing to derive by")
         cotangents = backward_pass([(self._node, self._seed(g))])
-        for node, cotangent in cotangents.items():
+        nodes, found = list(cotangents), list(cotangents.values())
+        del cotangents
+        for i, node in enumerate(nodes):
             owner = node.owner() if node.owner else None
             if owner is not None:
-                owner.grad = np.array(cotangent, owner._value.dtype)
+                owner.grad = own(found, i, owner._value.dtype)
             if node.parents:
                 node.parents = None
 
@@ -275,7 +278,11 @@ class Tensor(NDArrayOperatorsMixin):
         if rule is None:
             raise TypeError(f"np.{function.__name__} is not defined for Tensors: use it on their .data")
         refuse_others(f"np.{function.__name__}", args)
-        return checked_rule(f"np.{function.__name__}", rule, args, options)
+        try:
+            return rule(*args, **options)
+        except TypeError:
+            answer(f"np.{function.__name__}", rule, args, options)
+            raise
 
     def __getitem__(self, key: Any) -> Tensor:
         return FUNCTIONS["getitem"](self, key)  # type: ignore[no-any-return]
@@ -302,7 +309,11 @@ def add_method(name: str, function: Callable[..., Any]) -> None:
 
     @functools.wraps(function)
     def method(self: Tensor, *args: Any, **options: Any) -> Any:
-        return checked_rule(f"Tensor.{name}", function, (self, *args), options)
+        try:
+            return function(self, *args, **options)
+        except TypeError:
+            answer(f"Tensor.{name}", function, (self, *args), options)
+            raise
 
     if method.__doc__ is None:
         method.__doc__ = f"As ``numpy.ndarray.{name}``."
@@ -310,14 +321,9 @@ def add_method(name: str, function: Callable[..., Any]) -> None:
     setattr(Tensor, name, method)
 
 
-def checked_rule(name: str, rule: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """What NumPy's function or method does with Tensors. Words of other libraries, and arguments that only arrays
-    take, are answered."""
-    try:
-        return rule(*args, **options)
-    except TypeError:
-        if (wrong := hints().wrong_option(rule, args, options)) is None:
-            raise
+def answer(name: str, rule: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> None:
+    """Refuse words of other libraries and arguments that only arrays take, if that is why a rule failed."""
+    if (wrong := hints().wrong_option(rule, args, options)) is not None:
         raise TypeError(f"{name}: {wrong}") from None
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from ..arguments.errors import BadType, format_value
 from ..autodiff.recording import apply
 from ..autodiff.tensor import Tensor, data_of
-from ..dtypes import DType, is_differentiable
 from ..ops.base import Op, Spec
 from .dispatch import dispatch, is_foreign, register
 
@@ -32,24 +31,26 @@ class TensorBackend:
         return Spec(data.shape, data.dtype) if type(data) is np.ndarray else dispatch(data).spec(data)
 
     def bind(self, op: Op, *operands: Any) -> tuple[Any, ...]:
-        held = list(map(data_of, operands)) if len(operands) > 1 else []
-        for x in held:
-            check = getattr(dispatch(x), "check_alike", None) if is_foreign(x) else None
-            if check is not None:
-                check(held)
-        refuse_integer(op, operands)
+        if len(operands) > 1:
+            check_alike(operands)
+        if op.differentiable:
+            return apply(op, *operands)
+        # No derivative passes through an integer dtype: a Tensor that has one is refused.
+        if any(isinstance(x, Tensor) and not x.constant for x in operands):
+            after: Any = getattr(op, "after", None)
+            raise BadType(
+                f"dtype={format_value(str(after))}: an integer result has no derivative, give a float dtype or x.data"
+            )
         return apply(op, *operands)
 
 
-def refuse_integer(op: Op, operands: tuple[Any, ...]) -> None:
-    """No derivative passes through an integer dtype: a Tensor that has one is refused."""
-    after: DType | None = getattr(op, "after", None)
-    if after is None or is_differentiable(after):
-        return
-    if any(isinstance(x, Tensor) and not x.constant for x in operands):
-        raise BadType(
-            f"dtype={format_value(str(after))}: an integer result has no derivative, give a float dtype or x.data"
-        )
+def check_alike(operands: tuple[Any, ...]) -> None:
+    """Arrays of other libraries inside of Tensors may be of one that cannot take part."""
+    held = list(map(data_of, operands))
+    for x in held:
+        check = getattr(dispatch(x), "check_alike", None) if is_foreign(x) else None
+        if check is not None:
+            check(held)
 
 
 register(TensorBackend(), first=True)

@@ -21,7 +21,7 @@ import numpy as np
 from .. import core
 from ..arguments.arrays import Array
 from ..arguments.values import MOST_AXES
-from ..dtypes import DType
+from ..dtypes import DType, is_differentiable
 from ..geometry.axes import Geometry
 from .record import Record, replace
 
@@ -157,6 +157,12 @@ class Op(Record):
     def label(self) -> str:
         """What users call it, as far as they have a name for it: for error messages and progress displays."""
         return self.name
+
+    @cached_property
+    def differentiable(self) -> bool:
+        """Whether derivatives pass through the dtype of the result, as far as it is a parameter."""
+        after: DType | None = getattr(self, "after", None)
+        return after is None or is_differentiable(after)
 
     def infer(self, *operands: Spec) -> tuple[Spec, ...]:
         """The shapes and dtypes of the outputs."""
