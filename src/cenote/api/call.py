@@ -44,9 +44,8 @@ def call(
         data = backend.operand(x, "x")
     except (BadType, BadValue):
         parse(*given)
-        raise
-    spec = backend.spec(data)
-    op = by_arguments((parse, spec), given, lambda: without_doubt(parse(*given)(spec)), size_in_cache)
+        data = backend.operand(x, "x")
+    op = by_arguments(make_op, (parse, backend.spec(data)), given, size_in_cache)
     outputs = backend.bind(op, data) if out is None else finish(backend, op, (data,), out)
     if calls is not None:
         array = data if plain is None else plain
@@ -55,15 +54,16 @@ def call(
     return outputs
 
 
-def is_doubtful(op: Op) -> bool:
-    return isinstance(op, WindowOp) and op.geometry.over_colours
-
-
-def without_doubt(op: Op) -> Op:
-    """The Op, and a warning if it is hardly what was meant."""
+def make_op(parse: Callable[..., OpOf], spec: Spec, *given: Any) -> Op:
+    """The Op of a call, and a warning if it is hardly what was meant."""
+    op = parse(*given)(spec)
     if isinstance(op, WindowOp) and is_doubtful(op):
         hints().warn_of_colours(op.geometry.shape)
     return op
+
+
+def is_doubtful(op: Op) -> bool:
+    return isinstance(op, WindowOp) and op.geometry.over_colours
 
 
 def size_in_cache(op: Op) -> int:

@@ -166,7 +166,7 @@ def filtered(x: Any, k: Any, given: tuple[Any, ...], flip: bool, out: Any) -> An
     backend = dispatch(x, k)
     data, taps = backend.operand(x, "x"), backend.operand(k, "k")
     of_x, of_k = backend.spec(data), backend.spec(taps)
-    op = by_arguments(("filter", flip, of_x, of_k), given, lambda: filter_op(of_x, of_k, flip, *given))
+    op = by_arguments(filter_op, (of_x, of_k, flip), given)
     if given[1] is None and over_colours(None, of_k.shape, of_x.shape):
         hints().warn_of_colours(of_x.shape)
     return finish(backend, op, (data, taps), out)[0]

@@ -18,7 +18,8 @@ from ..dtypes import DType, is_complex
 from ..ops.base import LinearOperator
 from ..ops.elementwise import Cast as ElementCast
 from .graph import Node, Value, active_levels
-from .tensor import Tensor, current, make, refusal
+from .mixtures import refusal
+from .tensor import Tensor, current, make
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -155,7 +156,7 @@ class SumTo(LinearMap):
 
     def evaluate(self, x: Array) -> Array:
         if not self.after:
-            return np.add.reduce(x, None, None, np.empty((), x.dtype))
+            return np.add.reduce(x, None, out=np.empty((), x.dtype))
         return np.add.reduce(x, axis=self.axes, keepdims=True).reshape(self.after)
 
     def evaluate_foreign(self, x: Any) -> Any:

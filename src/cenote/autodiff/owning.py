@@ -44,16 +44,12 @@ FEW = 1024  # elements, of which a copy takes less time than to ask whose they a
 
 def own(values: list[Any], i: int, dtype: DType) -> Array:
     """An array of the list in a dtype, as one that nobody else has: a copy, unless the list alone holds it."""
-    if (
-        type(values[i]) is np.ndarray
-        and values[i].size > FEW
-        and values[i].dtype == dtype
-        and values[i].flags.writeable
-        and not is_shared(values, i)
-    ):
-        out: Array = values[i]
-        return out
-    return np.array(values[i], dtype)
+    if type(values[i]) is not np.ndarray or values[i].size <= FEW:
+        return np.array(values[i], dtype)
+    if is_shared(values, i) or values[i].dtype != dtype or not values[i].flags.writeable:
+        return np.array(values[i], dtype)
+    alone: Array = values[i]
+    return alone
 
 
 class Borrowed:

@@ -59,7 +59,8 @@ def record(
     """The Tensor of an output and what it depends on. Without parents it is a constant at this level, but perhaps not
     at a lower one."""
     parents = []
-    for node, derivative in zip(nodes, derivatives, strict=True):
+    for i, node in enumerate(nodes):
+        derivative = derivatives[i]
         if node is not None and derivative is not None:
             parents.append((node, derivative))
     if parents:
@@ -87,6 +88,7 @@ def values_below(args: Sequence[Value], level: int) -> tuple[list[Value], list[N
     """The values of arguments below ``level``, the nodes of those that are recorded there, and which these are."""
     values: list[Value] = []
     nodes: list[Node | None] = []
+    wanted: list[bool] = []
     for arg in args:
         node = None
         if isinstance(arg, Tensor):
@@ -101,4 +103,5 @@ def values_below(args: Sequence[Value], level: int) -> tuple[list[Value], list[N
                 arg = arg._value
         values.append(arg)
         nodes.append(node)
-    return values, nodes, [node is not None for node in nodes]
+        wanted.append(node is not None)
+    return values, nodes, wanted

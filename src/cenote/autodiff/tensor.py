@@ -27,7 +27,7 @@ from ..arguments.errors import BadType, BadValue, format_value, hints
 from ..backends.dispatch import is_foreign
 from ..dtypes import DType, is_complex, is_differentiable, is_exact
 from .graph import Node, Value, active_levels, backward_pass
-from .mixtures import mixture
+from .mixtures import mixture, refusal
 from .owning import copied, is_shared, own
 
 # What NumPy's ufuncs and functions do with Tensors: filled by the modules that define them.
@@ -35,6 +35,7 @@ UFUNCS: dict[Any, Callable[..., Any]] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 MISSING: Any = inspect.Parameter.empty
 F = TypeVar("F", bound=Callable[..., Any])
+new = object.__new__
 
 
 def without_foreign(function: F) -> F:
@@ -240,7 +241,8 @@ class Tensor(NDArrayOperatorsMixin):
     def _seed(self, g: Any) -> Array:
         """What ``backward(g)`` starts from: an array of this Tensor's shape and dtype."""
         if g is None:
-            ones: Array = np.empty_like(self._value)  # np.ones takes microseconds
+            held = self._value  # most often a sum, a number; np.ones takes microseconds
+            ones: Array = np.empty_like(held) if held.ndim else np.empty((), held.dtype)
             ones.fill(1)
             return ones
         if reason := mixture(data_of(g), None, "g", "this Tensor"):
@@ -356,7 +358,7 @@ def checked(data: Any) -> Array:
 
 def make(value: Value, level: int, node: Node | None) -> Tensor:
     """A Tensor around ``value``, which is not copied."""
-    out = Tensor.__new__(Tensor)
+    out: Tensor = new(Tensor)
     out._value, out._level, out._node, out.grad = value, level, node, None
     if node is not None and level == 0:
         node.owner = weakref.ref(out)
@@ -383,15 +385,6 @@ def current(value: Value) -> Value:
         if not isinstance(value, Tensor):
             return make(value, 0, None)
     return value
-
-
-def refusal(x: object) -> str:
-    library = type(x).__module__.partition(".")[0]
-    return (
-        f"inside of vjp, jvp, linearize and grad a {library} array takes part in functions of cenote, arithmetic, "
-        "elementwise functions, sums, matrix products, reshape and transpose only: do the rest outside, or with NumPy "
-        "arrays"
-    )
 
 
 def numpy_of(x: Value) -> Array:

@@ -86,11 +86,11 @@ def scatter_add(g: Array, offsets: Array, geometry: Geometry) -> Array:
     """Each value of ``g`` added to the element of its window that the offsets say: the adjoint of :func:`gather`."""
     if checking.get():
         check_offsets(offsets, geometry)
-    order = memory_order(offsets)
-    if order is None and g.dtype in MOVED and g.flags.c_contiguous and offsets.flags.c_contiguous:
+    if g.dtype in MOVED and g.flags.c_contiguous and offsets.flags.c_contiguous:
         x = empty(geometry.shape, g.dtype)
         _core.move(core_axes(geometry), x, g, offsets, None, True)
         return x
+    order = memory_order(offsets)
     values = np.asarray(g, accumulator(native(g.dtype)))
     x = from_order(empty(to_order(geometry.shape, order), values.dtype), order)
     _core.move(core_axes(geometry), x, dense(values, order), dense(offsets, order), order, True)

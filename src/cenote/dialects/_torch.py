@@ -110,7 +110,7 @@ def lay(
 ) -> Window:
     """The window arguments of cenote, after torch's checks."""
     given = (kernel_size, stride, padding, dilation, ceil_mode)
-    return by_arguments(("torch", rank), given, lambda: build(rank, *given))
+    return by_arguments(build, (rank,), given)
 
 
 def build(

@@ -10,7 +10,6 @@ Shapes are in the layout of the user: ``(*batch, *spatial, C)`` and ``(*k, C/gro
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -369,15 +368,10 @@ def parse_output_shape(value: object, output_padding: object, extra: Shape, rank
 # ------------------------------------------------------------------------------------- made once, used often
 
 
-def cached_geometry(build: Callable[..., ConvGeometry], x: Shape, w: Shape, given: tuple[object, ...]) -> ConvGeometry:
-    """``build(x, w, *given)``, or what it gave for the same arguments before."""
-    return by_arguments((build, x, w), given, lambda: build(x, w, *given))
-
-
 def conv_geometry(
     x: Shape, w: Shape, stride: object, padding: object, dilation: object, groups: object, layout: object
 ) -> ConvGeometry:
-    return cached_geometry(build_conv, x, w, (stride, padding, dilation, groups, layout))
+    return by_arguments(build_conv, (x, w), (stride, padding, dilation, groups, layout))
 
 
 def transpose_geometry(
@@ -391,6 +385,5 @@ def transpose_geometry(
     output_shape: object,
     layout: object,
 ) -> ConvGeometry:
-    return cached_geometry(
-        build_transpose, y, w, (stride, padding, dilation, groups, output_padding, output_shape, layout)
-    )
+    given = (stride, padding, dilation, groups, output_padding, output_shape, layout)
+    return by_arguments(build_transpose, (y, w), given)

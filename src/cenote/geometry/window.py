@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -310,20 +309,26 @@ def parse_window(
 ) -> Window:
     """The window arguments of every pooling function, normalised and checked."""
     given = (window, stride, padding, dilation, ceil_mode, axes)
-    return by_arguments("window", given, lambda: build(*given))
+    return by_arguments(build, (), given)
+
+
+def no_size(_: object) -> int:
+    return 0
 
 
 def by_arguments(
-    key: Hashable, given: tuple[object, ...], make: Callable[[], T], size: Callable[[T], int] = lambda _: 0
+    make: Callable[..., T], known: tuple[Hashable, ...], given: tuple[object, ...], size: Callable[[T], int] = no_size
 ) -> T:
-    """What was made of the same arguments, or ``make()``; arguments that cannot be hashed are not kept."""
+    """``make(*known, *given)``, or what it made of the same arguments before. Those that users gave are compared type
+    by type; if they cannot be hashed, the result is not kept."""
+    key = make, known, given
     try:
-        found: T | None = cache.lookup((key, given), given)
+        found: T | None = cache.lookup(key, given)
     except (TypeError, RecursionError):  # a list, or tuples without end
-        return make()
+        return make(*known, *given)
     if found is None:
-        found = make()
-        cache.insert((key, given), found, size(found), given)
+        found = make(*known, *given)
+        cache.insert(key, found, size(found), given)
     return found
 
 
@@ -332,8 +337,7 @@ def by_arguments(
 
 def adaptive_geometry(shape: tuple[int, ...], output: object, axes: object) -> Geometry:
     """The bins of adaptive pooling: output ``i`` sees elements floor(i·n/o) … ceil((i+1)·n/o)."""
-    make = partial(build_adaptive, shape, output, axes)
-    return by_arguments(("adaptive", shape), (output, axes), make, lambda geometry: geometry.bytes)
+    return by_arguments(build_adaptive, (shape,), (output, axes), lambda geometry: geometry.bytes)
 
 
 def build_adaptive(shape: tuple[int, ...], output: object, axes: object) -> Geometry:

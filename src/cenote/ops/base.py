@@ -202,9 +202,9 @@ class Op(Record):
         """The outputs, and the derivative of the first one with respect to each operand that is wanted."""
         if not self.linear:
             raise NotImplementedError(self.name)
-        residuals = operands[1:]
-        derivatives: list[LinearOperator | None] = [Applied(bind, self, *residuals) if wanted[0] else None]
-        derivatives += [self.by_residual(bind, i, *operands) if want else None for i, want in enumerate(wanted[1:], 1)]
+        derivatives: list[LinearOperator | None] = [Applied(bind, self, *operands[1:]) if wanted[0] else None]
+        for i in range(1, len(wanted)):
+            derivatives.append(self.by_residual(bind, i, *operands) if wanted[i] else None)
         return bind(self, *operands), derivatives
 
     def by_residual(self, bind: Bind, i: int, *operands: Value) -> LinearOperator | None:
