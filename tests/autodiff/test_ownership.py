@@ -13,6 +13,7 @@ import cenote as cn
 from cenote.arguments.arrays import Array
 from cenote.autodiff import owning
 from cenote.autodiff.owning import copied, is_shared
+from cenote.core import indexing
 
 X = np.random.default_rng(0).standard_normal((2, 6, 6))
 W = np.random.default_rng(1).standard_normal((3, 3, 1, 2))
@@ -172,6 +173,40 @@ def test_values_are_copied_only_where_they_are_held() -> None:
     for f, copy in ((cn.smooth_max_pool, False), (partial(cn.max_pool, ties="split"), True)):
         y, _ = cn.vjp(partial(recorded, f), X)
         assert (y.ctypes.data != held.pop()) is copy
+
+
+def test_gradients_of_tensors_are_their_own() -> None:
+    """The cotangent of a sum is one array for both of its terms, and a view where it is repeated."""
+    kept = np.ones((2, 3000), np.float32)
+    passes = cn.reducer(np.add, lambda a, b: (kept[:, :2999], kept[:, :2999]))
+    a, b, c = (cn.Tensor(np.ones((2, 3000), np.float32)) for _ in range(3))
+    g = np.full((2, 3000), 2.0, np.float32)
+    y = a + b
+    y.backward(g)
+    repeated = c.sum(axis=0)
+    repeated.sum().backward()
+    d = cn.Tensor(np.ones((2, 3000), np.float32))
+    cn.pool(d, (2,), 0.0, passes, stride=1).backward()
+    grads = [t.grad for t in (a, b, y, c, repeated, d)]
+    everything = [*grads, g, kept, *(t.data for t in (a, b, y, c, d))]
+    for i, grad in enumerate(grads):
+        assert grad.flags.writeable
+        assert not any(np.may_share_memory(grad, other) for j, other in enumerate(everything) if i != j)
+
+
+def test_large_gradients_are_handed_out_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    scattered: list[int] = []
+
+    def scatter_add(*args: Any) -> Array:
+        out = indexing.scatter_add(*args)
+        scattered.append(out.ctypes.data)
+        return out
+
+    monkeypatch.setattr("cenote.core.scatter_add", scatter_add)
+    x = cn.Tensor(np.ones((100, 100), np.float32))
+    cn.max_pool(x, (2, 2)).sum().backward()
+    assert x.grad is not None
+    assert [x.grad.ctypes.data] == scattered
 
 
 def test_who_holds_an_array() -> None:
