@@ -1,4 +1,4 @@
-"""Write docs/dtypes.md: what each operation does to each dtype, from the rules that the operations themselves use.
+"""Write docs/dtypes.md: what each operation does to each dtype, as the operations themselves say.
 
 ``python tools/dtype_table.py`` writes the page; with ``--check`` it only says whether the page is up to date.
 """
@@ -13,16 +13,25 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from cenote.arguments.arrays import as_array
-from cenote.arguments.errors import BadType
-from cenote.dtypes import RESULTS, TABLE, DType, accumulator, average_dtype, conv_dtype, native, norm_dtype, sum_dtype
+from cenote.arguments.operations import OPERATIONS, signature
+from cenote.dtypes import TABLE, DType, accumulator, average_dtype, conv_dtype, norm_dtype, sum_dtype
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "dtypes.md"
 ERROR = "TypeError"
 Rule = Callable[[DType], DType]
 
-# The generic pool has no rule of its own: with a ufunc that keeps a dtype, it keeps the dtype.
-RULES: dict[str, Rule] = {**RESULTS, "pool": native}
+# The arguments that calls on two elements cannot do without. The generic pool has no rule of its own: with a ufunc that
+# keeps a dtype, it keeps the dtype.
+ARGUMENTS: dict[str, Callable[[Any], Any]] = {
+    "window": lambda x: x.shape,
+    "output_size": lambda x: x.shape,
+    "axes": lambda x: 0,
+    "indices": lambda x: np.zeros(x.shape, np.int64),
+    "k": lambda x: x,
+    "w": lambda x: x[..., None],
+    "init": lambda x: 0,
+    "reduce_fn": lambda x: np.add,
+}
 
 REFUSED: dict[str, Any] = {
     "longdouble": "g",
@@ -44,19 +53,23 @@ def dtypes() -> dict[str, DType]:
     return accepted() | {name: np.dtype(code) for name, code in REFUSED.items()}
 
 
-def result(rule: Rule, dtype: DType) -> str:
-    """The name of what ``rule`` makes of a dtype, or TypeError."""
+def result(function: Callable[..., Any], dtype: DType) -> str:
+    """The name of the dtype that a function gives of one, or TypeError."""
+    x = np.zeros((2, 1), dtype)
+    _, *others = signature(function).parameters.values()
     try:
-        return str(rule(as_array(np.empty(0, dtype)).dtype).name)
-    except BadType:
+        y = function(x, **{p.name: ARGUMENTS[p.name](x) for p in others if p.default is p.empty})
+    except TypeError:
         return ERROR
+    return str(y.dtype.name)
 
 
 def columns() -> list[tuple[list[str], list[str]]]:
     """The operations that treat every dtype alike, together, and what they make of each dtype."""
     alike: dict[tuple[str, ...], list[str]] = {}
-    for operation, rule in RULES.items():
-        alike.setdefault(tuple(result(rule, dtype) for dtype in dtypes().values()), []).append(operation)
+    for operation, function in OPERATIONS.items():
+        if operation != "output_shape":  # which has no array
+            alike.setdefault(tuple(result(function, dtype) for dtype in dtypes().values()), []).append(operation)
     return [(operations, list(results)) for results, operations in alike.items()]
 
 
@@ -76,6 +89,14 @@ def results_table() -> str:
     return table(header, rows)
 
 
+def named(rule: Rule, dtype: DType) -> str:
+    """The name of what a rule of the dtype table makes of a dtype, or TypeError."""
+    try:
+        return str(rule(dtype).name)
+    except TypeError:
+        return ERROR
+
+
 def accumulators_table() -> str:
     header = ["dtype", "`sum_pool`", "`avg_pool`", "`conv`, `conv_transpose`", "`lp_pool`, `smooth_max_pool`"]
     rules: list[Rule] = [
@@ -84,7 +105,7 @@ def accumulators_table() -> str:
         lambda dtype: accumulator(conv_dtype(dtype)),
         lambda dtype: np.dtype(np.float64) if norm_dtype(dtype) else dtype,
     ]
-    rows = [[code(name), *(code(result(rule, dtype)) for rule in rules)] for name, dtype in accepted().items()]
+    rows = [[code(name), *(code(named(rule, dtype)) for rule in rules)] for name, dtype in accepted().items()]
     return table(header, rows)
 
 

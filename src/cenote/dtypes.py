@@ -1,13 +1,12 @@
 """The dtype table: everything that the package knows about a dtype, and the only file that asks NumPy what kind it is.
 
-:data:`TABLE` has one line for each dtype that windows know, :func:`row` finds it for either byte order. The rules of
-:data:`RESULTS` say which dtype an operation gives. docs/dtypes.md is generated from both, and tested against the
-operations themselves.
+:data:`TABLE` has one line for each dtype that windows know, :func:`row` finds it for either byte order. Rules such as
+:func:`sum_dtype` say which dtype an operation gives. docs/dtypes.md is generated from the table and the operations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -234,24 +233,3 @@ def promote(operands: Mapping[str, DType]) -> DType:
         named = [part for name, dtype in operands.items() for part in (", ", Argument(name), f" has dtype {dtype}")][1:]
         raise BadType(*named, ": NumPy knows no dtype that holds them all, convert them to one") from None
     return native(found)
-
-
-RESULTS: dict[str, Callable[[DType], DType]] = {
-    "max_pool": select_dtype,
-    "min_pool": select_dtype,
-    "avg_pool": average_dtype,
-    "sum_pool": sum_dtype,
-    "lp_pool": norm_dtype,
-    "smooth_max_pool": norm_dtype,
-    "median_pool": median_dtype,
-    "mode_pool": mode_dtype,
-    "adaptive_max_pool": select_dtype,
-    "adaptive_avg_pool": average_dtype,
-    "global_max_pool": select_dtype,
-    "global_avg_pool": average_dtype,
-    "max_unpool": native,
-    "conv": conv_dtype,
-    "conv_transpose": conv_dtype,
-    "correlate": conv_dtype,
-    "convolve": conv_dtype,
-}

@@ -14,10 +14,8 @@ try:
 except ImportError:
     raise ImportError("cenote.xarray needs xarray, which is not installed: pip install 'cenote[xarray]'") from None
 
-import cenote
-
-from .backends.xarray.calls import WITHOUT_COORDINATES
-from .backends.xarray.families import FAMILIES
+from .arguments.operations import OPERATIONS
+from .backends.xarray.families import has_coordinates
 
 __all__ = ["Accessor"]
 
@@ -29,12 +27,11 @@ class Accessor:
         self._obj = obj
 
     def __repr__(self) -> str:
-        return f"<cenote on a {type(self._obj).__name__}: {', '.join(FAMILIES)}>"
+        return f"<cenote on a {type(self._obj).__name__}: {', '.join(OPERATIONS)}>"
 
 
-def method(name: str) -> Callable[..., Any]:
+def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function of the package as a method."""
-    function = getattr(cenote, name)
 
     def call(self: Accessor, *args: Any, **kwargs: Any) -> Any:
         return function(self._obj, *args, **kwargs)
@@ -42,7 +39,7 @@ def method(name: str) -> Callable[..., Any]:
     signature = inspect.signature(function)
     _, *others = signature.parameters.values()
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *others]
-    if name not in WITHOUT_COORDINATES:
+    if has_coordinates(function):
         parameters.append(inspect.Parameter("coord_func", inspect.Parameter.KEYWORD_ONLY, default=None))
     shown = signature.replace(parameters=[p for p in parameters if p.name != "out"])
     call.__signature__ = shown  # type: ignore[attr-defined]
@@ -51,8 +48,8 @@ def method(name: str) -> Callable[..., Any]:
     return call
 
 
-for _name in FAMILIES:
-    setattr(Accessor, _name, method(_name))
+for _name, _function in OPERATIONS.items():
+    setattr(Accessor, _name, method(_name, _function))
 for _kind, _register in (
     (xr.DataArray, xr.register_dataarray_accessor),
     (xr.Dataset, xr.register_dataset_accessor),

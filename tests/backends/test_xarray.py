@@ -17,7 +17,7 @@ import xarray as xr
 import cenote as cn
 import cenote.xarray
 from cases import same_bits
-from cenote.backends.xarray.families import FAMILIES
+from cenote.arguments.operations import OPERATIONS
 from chunked import chunked, computed
 
 rng = np.random.default_rng(0)
@@ -306,8 +306,8 @@ def test_the_accessor_has_every_function_of_arrays() -> None:
         for name in cn.__all__
         if name.endswith("pool") or name.startswith(("conv", "corr")) or name == "output_shape"
     }
-    assert set(FAMILIES) == of_arrays
-    for name in FAMILIES:
+    assert set(OPERATIONS) == of_arrays
+    for name in OPERATIONS:
         method = getattr(cenote.xarray.Accessor, name)
         own = list(inspect.signature(getattr(cn, name)).parameters)[1:]
         shown = [p for p in inspect.signature(method).parameters if p not in ("self", "coord_func")]

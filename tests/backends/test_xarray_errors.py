@@ -15,7 +15,7 @@ import xarray as xr
 
 import cenote as cn
 from advice import advised
-from cenote.backends.xarray.families import FAMILIES
+from cenote.arguments.operations import OPERATIONS
 from messages import check_message, failure_of, places, read_table
 from xarray_names import NAMES
 
@@ -110,7 +110,7 @@ def message_of(function: Any, x: Any, given: dict[str, Any]) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", OPERATIONS)
 def test_whatever_is_given_an_error_names_the_call(name: str) -> None:
     rng = np.random.default_rng(0)
     function = getattr(cn, name)

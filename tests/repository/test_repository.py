@@ -51,7 +51,7 @@ def imports_of(path: Path) -> set[str]:
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
             for name in names:
-                if name.partition(".")[0] == "cenote" and path.stem != "kernels":  # it names public functions
+                if name.partition(".")[0] == "cenote":
                     found.add(name.partition(".")[2] or "__init__")
     return found
 

@@ -10,18 +10,13 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from ..arguments.arrays import Array, as_array
 from ..arguments.errors import BadType, BadValue, describe_type, format_value, hints, public
+from ..arguments.operations import OPERATIONS, positional
 from ..arguments.values import as_int, as_sequence
 from ..core import trace
 from ..dtypes import DType
 from .fold import kernel_of_pool
 
-OPERATIONS = (
-    "max_pool", "min_pool", "sum_pool", "avg_pool", "lp_pool", "smooth_max_pool", "median_pool", "mode_pool",
-    "adaptive_max_pool", "adaptive_avg_pool", "global_max_pool", "global_avg_pool", "conv", "conv_transpose",
-    "correlate", "convolve", "pool",
-)  # fmt: skip
-WITHOUT_WINDOW = ("global_max_pool", "global_avg_pool")
-WITH_FILTER = ("conv", "conv_transpose", "correlate", "convolve")
+FILTERS = ("w", "k")  # as second argument
 MOST = 2**40  # bytes that are reserved, and never touched
 
 
@@ -103,19 +98,19 @@ def which_kernel(
     """
     if not isinstance(op, str):
         raise BadType(f"op={format_value(op)}: the name of a function is needed, not {describe_type(op)}")
-    if op not in OPERATIONS:
-        raise BadValue(f"op={format_value(op)}: one of {', '.join(OPERATIONS)} is needed")
-    import cenote  # whose functions it is about: not there yet when this file is imported
-
-    function = getattr(cenote, op)
+    served = {name: function for name, function in OPERATIONS.items() if positional(function)[0] == "x"}
+    if op not in served:
+        raise BadValue(f"op={format_value(op)}: one of {', '.join(served)} is needed")
+    function = served[op]
+    _, *second = positional(function)
     if not is_shape(x_or_shape) and dtype is not None:
         options, dtype = {**options, "dtype": dtype}, None
     x = stand_in("x_or_shape", x_or_shape, dtype)
-    if op in WITHOUT_WINDOW:
+    if not second:
         arguments: tuple[Any, ...] = ()
     elif window is None:
         raise BadType(f"window=None: {op} needs one")
-    elif op in WITH_FILTER:
+    elif second[0] in FILTERS:
         arguments = (stand_in("window", window, x.dtype),)
     else:
         arguments = (window,)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..arguments.arrays import Array
 from ..arguments.errors import public
+from ..arguments.operations import operation
 from ..arguments.values import Ints, Padding
 from ..autodiff.tensor import Tensor
 from ..backends.torch.dynamo import one_node
@@ -61,7 +62,7 @@ class Pooling(Protocol[P]):
 
 def pooling(function: Callable[Concatenate[Any, P], Any]) -> Pooling[P]:
     """A public function of one array."""
-    return cast("Pooling[P]", one_node(public(function)))
+    return cast("Pooling[P]", one_node(operation(public(function))))
 
 
 class Sizes(Protocol[P]):
@@ -79,7 +80,7 @@ class Sizes(Protocol[P]):
 
 def sizes(function: Callable[P, tuple[int, ...]]) -> Sizes[P]:
     """A public function of a shape."""
-    return cast("Sizes[P]", public(function))
+    return cast("Sizes[P]", operation(public(function)))
 
 
 class Convolution(Protocol[P]):
@@ -109,7 +110,7 @@ class Convolution(Protocol[P]):
 
 def convolution(function: Callable[Concatenate[Any, Any, P], Any]) -> Convolution[P]:
     """A public function of data and filters."""
-    return cast("Convolution[P]", one_node(public(function)))
+    return cast("Convolution[P]", one_node(operation(public(function))))
 
 
 class AdaptiveSelection(Protocol):
@@ -157,7 +158,7 @@ class AdaptiveSelection(Protocol):
 
 def adaptive_selection(function: Callable[..., Any]) -> AdaptiveSelection:
     """A public function that selects an element of each bin."""
-    return cast("AdaptiveSelection", one_node(public(function)))
+    return cast("AdaptiveSelection", one_node(operation(public(function))))
 
 
 class Selection(Protocol):
@@ -279,4 +280,4 @@ class Selection(Protocol):
 
 def selection(function: Callable[..., Any]) -> Selection:
     """A public function that selects an element of each window."""
-    return cast("Selection", one_node(public(function)))
+    return cast("Selection", one_node(operation(public(function))))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import dataclasses
 import json
 from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,6 @@ from ..geometry.conv import ConvGeometry
 from .base import Op
 from .fold import Reducer
 
-FAMILIES = ("conv", "elementwise", "filtering", "fold", "gather", "logsumexp", "norms", "order", "selection", "sums")
 DATACLASSES = {"axis": Axis, "conv_geometry": ConvGeometry}
 MOST = 2**46  # elements on an axis: products of sizes stay within 64 bits
 
@@ -105,8 +106,8 @@ def decode(value: Any) -> Any:
 def op_named(name: str) -> type[Op]:
     known: dict[str, type[Op]] = cache.lookup("ops by name") or {}
     if name not in known:  # or its module was imported since
-        for family in FAMILIES:
-            import_module(f".{family}", __package__)
+        for module in iter_modules([str(Path(__file__).parent)]):  # all Ops are defined here, or by others by now
+            import_module(f".{module.name}", __package__)
         known, left = {}, [Op]
         while left:
             kind = left.pop()

@@ -14,9 +14,7 @@ from functools import partial
 from typing import Any
 
 from ...arguments.errors import takeovers
-
-API = f"{__name__.partition('.')[0]}.api."  # dialects take arrays
-
+from ...arguments.operations import is_operation
 
 # Other objects of xarray's, and how they become one of the two.
 RELATED = {"Variable": "xr.DataArray({})", "DataTree": "{}.to_dataset()"}
@@ -36,14 +34,13 @@ def take_over(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Callable[[], Any] | None:
     """The call by names, if an argument is an object of xarray's and the function is one of ours."""
-    if "xarray" not in sys.modules or not function.__module__.startswith(API):
+    if "xarray" not in sys.modules or not is_operation(function):
         return None
     if not any(is_a(value, "DataArray", "Dataset", *RELATED) for value in (*args, *kwargs.values())):
         return None
     from .calls import call_by_name
-    from .families import FAMILIES
 
-    return partial(call_by_name, function, args, kwargs) if function.__name__ in FAMILIES else None
+    return partial(call_by_name, function, args, kwargs)
 
 
 takeovers.append(take_over)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Hashable, Mapping
-from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ...arguments.errors import Argument, BadType, BadValue, Cause, describe_type, hints
+from ...arguments.operations import signature
 from ...dtypes import is_known, is_time
 from . import RELATED, is_a, is_labelled
 from .coordinates import pooled_coordinates, refuse_multi_index
-from .families import FAMILIES, NamedCall
+from .families import NamedCall, family_of, gives_shape, has_coordinates
 from .names import BY_DIMENSION, listed
-
-signature = cache(inspect.signature)
-WITHOUT_COORDINATES = ("max_unpool", "conv_transpose", "output_shape")
 
 
 def call_by_name(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -51,11 +47,11 @@ def run(function: Callable[..., Any], given: dict[str, Any], coord_func: Any) ->
         refuse(first, obj, given)
     if given.pop("out", None) is not None:
         raise BadType("out is for NumPy arrays only: leave it out")
-    if coord_func is not None and function.__name__ in WITHOUT_COORDINATES:
+    if coord_func is not None and not has_coordinates(function):
         raise BadType(Argument("coord_func"), f"={coord_func!r}: the result has no windows to make coordinates of")
     pairs = isinstance(given.get("return_indices"), (bool, np.bool_)) and given["return_indices"]
-    plan = FAMILIES[function.__name__](obj, given)
-    if function.__name__ == "output_shape":
+    plan = family_of(function)(obj, given)
+    if gives_shape(function):
         sizes = {name: plan.axes[name].o if name in plan.axes else n for name, n in obj.sizes.items()}
         return tuple(sizes.values()) if is_a(obj, "DataArray") else sizes
     made = new_coordinates(obj, plan, coord_func)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...arguments.errors import Argument, BadType, BadValue, describe_type, format_value
+from ...arguments.operations import positional, signature
 from ...arguments.values import as_sequence, choice
 from ...geometry.conv import conv_geometry
 from . import is_a, is_labelled
@@ -185,16 +186,29 @@ def positions(obj: Any, given: Given) -> tuple[Names, Names]:
     return spatial, tuple(obj.dims[max(begin - 1, 0) : begin] if first else obj.dims[last:])
 
 
+# By an argument of theirs: the first that a function has says of which kind it is.
 FAMILIES: dict[str, Callable[[Any, Given], NamedCall]] = {
-    **dict.fromkeys(("max_pool", "min_pool", "avg_pool", "sum_pool", "lp_pool", "smooth_max_pool"), windowed),
-    **dict.fromkeys(("median_pool", "mode_pool", "pool", "output_shape"), windowed),
-    "adaptive_max_pool": adaptive,
-    "adaptive_avg_pool": adaptive,
-    "global_max_pool": over_whole,
-    "global_avg_pool": over_whole,
-    "max_unpool": unpooled,
-    "correlate": filtered,
-    "convolve": filtered,
-    "conv": convolved,
-    "conv_transpose": transposed,
+    "indices": unpooled,
+    "output_size": adaptive,
+    "output_padding": transposed,
+    "w": convolved,
+    "k": filtered,
+    "window": windowed,
+    "axes": over_whole,
 }
+
+
+def family_of(function: Callable[..., Any]) -> Callable[[Any, Given], NamedCall]:
+    """How the arguments of an operation are read."""
+    parameters = signature(function).parameters
+    return next(family for name, family in FAMILIES.items() if name in parameters)
+
+
+def gives_shape(function: Callable[..., Any]) -> bool:
+    """Whether the result is a shape, and no array."""
+    return positional(function)[0] == "shape"
+
+
+def has_coordinates(function: Callable[..., Any]) -> bool:
+    """Whether the result has windows to make coordinates of."""
+    return not gives_shape(function) and family_of(function) not in (unpooled, transposed)
