@@ -187,7 +187,7 @@ def test_gradients_of_tensors_are_their_own() -> None:
     repeated.sum().backward()
     d = cn.Tensor(np.ones((2, 3000), np.float32))
     cn.pool(d, (2,), 0.0, passes, stride=1).backward()
-    grads = [t.grad for t in (a, b, y, c, repeated, d)]
+    grads: list[Any] = [t.grad for t in (a, b, y, c, repeated, d)]
     everything = [*grads, g, kept, *(t.data for t in (a, b, y, c, d))]
     for i, grad in enumerate(grads):
         assert grad.flags.writeable

@@ -11,12 +11,12 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api import convolution, sums
+from ..api import sums
 from ..arguments.errors import BadType, BadValue, describe_type, format_value, pluralize, public
 from ..arguments.values import INT64_MAX, as_flag, as_int, as_sequence
 from ..autodiff.tensor import Tensor, data_of
 from ..backends.dispatch import dispatch, operand
-from ..dtypes import DType, is_exact, is_signed, native
+from ..dtypes import DType, is_exact, native
 from ..geometry.window import by_arguments, parse_window
 from ._common import call
 
@@ -133,36 +133,27 @@ def build(
 # ------------------------------------------------------------------------------------------------- averages
 
 
-def averaged(
-    rank: int,
-    input: object,
-    kernel_size: object,
-    stride: object,
-    padding: object,
-    ceil_mode: object,
-    count_include_pad: object,
-    divisor_override: object = None,
-) -> Any:
-    data = planes(rank, input)
-    dtype = dtype_of(data)
+def check_averaged(dtype: DType) -> None:
     if is_exact(dtype) and native(dtype) != np.int64:
         raise BadType(
             f"input has dtype {dtype}: torch averages floats, and int64 truncated towards zero, and nothing "
             "else: convert it to say which"
         )
-    window = lay(rank, kernel_size, stride, padding, 1, ceil_mode)
-    if rank == 3:
-        for axis, (n, k) in enumerate(zip(data.shape[-3:], window["window"], strict=True), data.ndim - 3):
-            if n < k:
-                raise BadValue(
-                    f"kernel_size={format_value(kernel_size)} on shape {format_value(tuple(data.shape))}: avg_pool3d "
-                    "needs a kernel "
-                    f"no larger than the input without padding, and on axis {axis} {k} is {k - n} more than {n}"
-                )
-    include_pad = as_flag("count_include_pad", count_include_pad)
-    divisor = None if divisor_override is None else checked_divisor(divisor_override)
-    if not is_signed(dtype):
-        return call(sums.avg_pool, NAMES, data, **window, count_include_pad=include_pad, divisor=divisor)
+
+
+def check_kernel(kernel_size: object, kernel: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """In three dimensions an average takes no kernel that is larger than the input."""
+    for axis, (n, k) in enumerate(zip(shape[-3:], kernel, strict=True), len(shape) - 3):
+        if n < k:
+            raise BadValue(
+                f"kernel_size={format_value(kernel_size)} on shape {format_value(shape)}: avg_pool3d "
+                "needs a kernel "
+                f"no larger than the input without padding, and on axis {axis} {k} is {k - n} more than {n}"
+            )
+
+
+def truncated_average(data: Any, window: Window, include_pad: bool, divisor: int | None) -> Any:
+    """The average of int64, rounded towards zero."""
     total = call(sums.sum_pool, NAMES, data_of(data), **window)
     by = parse_window(**window).on(tuple(map(int, data.shape))).counts(include_pad) if divisor is None else divisor
     out = truncated(total, by if divisor is not None else like(total, by))
@@ -304,45 +295,3 @@ def strung(padding: object, strides: tuple[int, ...]) -> str:
     if padding == "same" and any(s != 1 for s in strides):
         raise BadValue(f"padding='same' is not possible in torch with a stride other than 1, and stride={strides}")
     return str(padding)
-
-
-def convolved(
-    rank: int,
-    input: object,
-    weight: object,
-    bias: object,
-    stride: object,
-    padding: object,
-    dilation: object,
-    groups: object,
-) -> Any:
-    data, filters, offset = operands(rank, input, weight, bias)
-    strides = per_axis("stride", stride, rank, 1)
-    pads = strung(padding, strides) if isinstance(padding, str) else per_axis("padding", padding, rank, 0)
-    options: Window = {"stride": strides, "padding": pads, "dilation": per_axis("dilation", dilation, rank, 1)}
-    return call(convolution.conv, NAMES, data, filters, bias=offset, groups=groups, layout="channels_first", **options)
-
-
-def transposed(
-    rank: int,
-    input: object,
-    weight: object,
-    bias: object,
-    stride: object,
-    padding: object,
-    output_padding: object,
-    groups: object,
-    dilation: object,
-) -> Any:
-    data, filters, offset = operands(rank, input, weight, bias)
-    if isinstance(padding, str):
-        raise BadType(f"padding={format_value(padding)}: an int or one int per axis is needed, not a str")
-    options: Window = {
-        "stride": per_axis("stride", stride, rank, 1),
-        "padding": per_axis("padding", padding, rank, 0),
-        "output_padding": per_axis("output_padding", output_padding, rank, 0),
-        "dilation": per_axis("dilation", dilation, rank, 1),
-    }
-    return call(
-        convolution.conv_transpose, NAMES, data, filters, bias=offset, groups=groups, layout="channels_first", **options
-    )

@@ -33,24 +33,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..api import adaptive, norms, pooling, unpooling
+from ..api import adaptive, convolution, norms, pooling, sums, unpooling
 from ..arguments.errors import BadType, BadValue, format_value, public
 from ..arguments.values import Ints, as_flag, real_number
 from ..backends.dispatch import dispatch
-from ..dtypes import has_nan, is_complex
+from ..dtypes import has_nan, is_complex, is_signed
 from ._common import call
 from ._torch import (
     NAMES,
     as_doubles,
-    averaged,
     bins,
     by_rank,
+    check_averaged,
     check_indices,
-    convolved,
+    check_kernel,
+    checked_divisor,
     dtype_of,
     lay,
+    operands,
+    per_axis,
     planes,
-    transposed,
+    strung,
+    truncated_average,
     unpooled,
 )
 from ._torch_words import document
@@ -136,7 +140,7 @@ def avg_pool1d(
     >>> F.avg_pool1d(np.array([[1.0, 2.0, 3.0, 4.0, 5.0]]), 2, ceil_mode=True)
     array([[1.5, 3.5, 5. ]])
     """
-    return averaged(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
 def _avg_pool(
@@ -169,7 +173,17 @@ def _avg_pool(
     would have to be either that or a float, and a TypeError says so. ``avg_pool3d`` takes no kernel that is larger than
     the input, however it is padded.
     """
-    return averaged(rank, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    data = planes(rank, input)
+    dtype = dtype_of(data)
+    check_averaged(dtype)
+    window = lay(rank, kernel_size, stride, padding, 1, ceil_mode)
+    if rank == 3:
+        check_kernel(kernel_size, window["window"], tuple(data.shape))
+    include_pad = as_flag("count_include_pad", count_include_pad)
+    divisor = None if divisor_override is None else checked_divisor(divisor_override)
+    if is_signed(dtype):
+        return truncated_average(data, window, include_pad, divisor)
+    return call(sums.avg_pool, NAMES, data, **window, count_include_pad=include_pad, divisor=divisor)
 
 
 avg_pool2d, avg_pool3d = by_rank(_avg_pool)[1:]
@@ -319,7 +333,11 @@ def _conv(
     ``stride``, ``padding`` and ``dilation`` are an int, one int per axis, or a tuple of one int for all axes;
     ``padding`` may be "valid", or "same" with a stride of 1. Input, weight and bias are of one dtype.
     """
-    return convolved(rank, input, weight, bias, stride, padding, dilation, groups)
+    data, filters, offset = operands(rank, input, weight, bias)
+    strides = per_axis("stride", stride, rank, 1)
+    pads = strung(padding, strides) if isinstance(padding, str) else per_axis("padding", padding, rank, 0)
+    options = {"stride": strides, "padding": pads, "dilation": per_axis("dilation", dilation, rank, 1)}
+    return call(convolution.conv, NAMES, data, filters, bias=offset, groups=groups, layout="channels_first", **options)
 
 
 conv1d, conv2d, conv3d = by_rank(_conv)
@@ -349,7 +367,18 @@ def _conv_transpose(
     ``padding`` removes elements at both ends, ``output_padding``, which is less than the stride or the dilation, adds
     some at the high one. There is no padding by name.
     """
-    return transposed(rank, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    data, filters, offset = operands(rank, input, weight, bias)
+    if isinstance(padding, str):
+        raise BadType(f"padding={format_value(padding)}: an int or one int per axis is needed, not a str")
+    options = {
+        "stride": per_axis("stride", stride, rank, 1),
+        "padding": per_axis("padding", padding, rank, 0),
+        "output_padding": per_axis("output_padding", output_padding, rank, 0),
+        "dilation": per_axis("dilation", dilation, rank, 1),
+    }
+    return call(
+        convolution.conv_transpose, NAMES, data, filters, bias=offset, groups=groups, layout="channels_first", **options
+    )
 
 
 conv_transpose1d, conv_transpose2d, conv_transpose3d = by_rank(_conv_transpose)

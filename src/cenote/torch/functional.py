@@ -9,6 +9,7 @@ operands are converted as torch converts them for the function of the same name;
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -105,9 +106,10 @@ conv_transpose1d, conv_transpose2d, conv_transpose3d = map(
 def with_indices(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` with ``return_indices=True``, whatever is given: torch's name for it ends in ``_with_indices``."""
 
+    position = [*inspect.signature(function).parameters].index("return_indices")
+
     def indexed(*args: Any, **kwargs: Any) -> Any:
-        wanted = len(args) < POSITION[function.__name__[:-2]]
-        if wanted:
+        if len(args) <= position:
             return function(*args, **{**kwargs, "return_indices": True})
         return function(*args[:-1], True, **kwargs)
 
@@ -116,8 +118,6 @@ def with_indices(function: Callable[..., Any]) -> Callable[..., Any]:
     return overridable(indexed)
 
 
-# How many arguments there are up to and with return_indices.
-POSITION = {"max_pool": 7, "adaptive_max_pool": 3}
 max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = map(
     with_indices, (dialect.max_pool1d, dialect.max_pool2d, dialect.max_pool3d)
 )

@@ -7,6 +7,7 @@ sparse, quantised or nested, is pooled by torch, and so is one that ``torch.jit.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -27,41 +28,44 @@ def is_ours(input: object) -> bool:
         return True
     if is_tracing():  # by torch.jit, whose programs are to run without cenote
         return False
-    return input.device.type == "cpu" and input.layout is torch.strided and not (input.is_quantized or input.is_nested)
+    return input.is_cpu and input.layout is torch.strided and not (input.is_quantized or input.is_nested)
 
 
 class Pooling(nn.Module):
-    """A layer that calls a function of cenote's with its own attributes."""
+    """A layer that calls a function of cenote's with its own attributes, which have the names of the arguments."""
 
     function: ClassVar[Callable[..., Any]]
+    arguments: ClassVar[tuple[str, ...]]
+    operands: ClassVar[tuple[str, ...]] = ("input",)  # what is given to each call
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "function" in vars(cls):
+            cls.arguments = tuple(p for p in inspect.signature(cls.function).parameters if p not in cls.operands)
+
+    def forward(self, input: Tensor) -> Any:
+        return self.function(input, *[getattr(self, name) for name in self.arguments])
 
 
 # ------------------------------------------------------------------------------------------------ torch.nn's own
 
 
-class MaxPooling(Pooling):
-    kernel_size: Any
-    stride: Any
-    padding: Any
-    dilation: Any
-    ceil_mode: Any
-    return_indices: Any
+class TorchPooling(Pooling):
+    """A layer that torch has too, and computes where cenote does not."""
 
     def forward(self, input: Tensor) -> Any:
         if not is_ours(input):
-            return super().forward(input)
-        return self.function(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
-        )
+            return super(Pooling, self).forward(input)  # torch's own
+        return self.function(input, *[getattr(self, name) for name in self.arguments])
 
 
-class MaxPool1d(MaxPooling, nn.MaxPool1d):
+class MaxPool1d(TorchPooling, nn.MaxPool1d):
     """``torch.nn.MaxPool1d``, computed by cenote."""
 
     function = staticmethod(F.max_pool1d)
 
 
-class MaxPool2d(MaxPooling, nn.MaxPool2d):
+class MaxPool2d(TorchPooling, nn.MaxPool2d):
     """``torch.nn.MaxPool2d``, computed by cenote.
 
     >>> import torch, cenote.torch
@@ -78,146 +82,91 @@ class MaxPool2d(MaxPooling, nn.MaxPool2d):
     function = staticmethod(F.max_pool2d)
 
 
-class MaxPool3d(MaxPooling, nn.MaxPool3d):
+class MaxPool3d(TorchPooling, nn.MaxPool3d):
     """``torch.nn.MaxPool3d``, computed by cenote."""
 
     function = staticmethod(F.max_pool3d)
 
 
-class AvgPooling(Pooling):
-    kernel_size: Any
-    stride: Any
-    padding: Any
-    ceil_mode: Any
-    count_include_pad: Any
-
-    def forward(self, input: Tensor) -> Any:
-        if not is_ours(input):
-            return super().forward(input)
-        return self.function(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, *self.divisor()
-        )
-
-    def divisor(self) -> tuple[Any, ...]:
-        """``divisor_override``, which one dimension does not have."""
-        return (self.divisor_override,)
-
-
-class AvgPool1d(AvgPooling, nn.AvgPool1d):
+class AvgPool1d(TorchPooling, nn.AvgPool1d):
     """``torch.nn.AvgPool1d``, computed by cenote."""
 
     function = staticmethod(F.avg_pool1d)
 
-    def divisor(self) -> tuple[Any, ...]:
-        return ()
 
-
-class AvgPool2d(AvgPooling, nn.AvgPool2d):
+class AvgPool2d(TorchPooling, nn.AvgPool2d):
     """``torch.nn.AvgPool2d``, computed by cenote."""
 
     function = staticmethod(F.avg_pool2d)
 
 
-class AvgPool3d(AvgPooling, nn.AvgPool3d):
+class AvgPool3d(TorchPooling, nn.AvgPool3d):
     """``torch.nn.AvgPool3d``, computed by cenote."""
 
     function = staticmethod(F.avg_pool3d)
 
 
-class LPPooling(Pooling):
-    norm_type: Any
-    kernel_size: Any
-    stride: Any
-    ceil_mode: Any
-
-    def forward(self, input: Tensor) -> Any:
-        if not is_ours(input):
-            return super().forward(input)
-        return self.function(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
-
-
-class LPPool1d(LPPooling, nn.LPPool1d):
+class LPPool1d(TorchPooling, nn.LPPool1d):
     """``torch.nn.LPPool1d``, computed by cenote: the norm of \\|x\\|, see :func:`cenote.torch.lp_pool1d`."""
 
     function = staticmethod(F.lp_pool1d)
 
 
-class LPPool2d(LPPooling, nn.LPPool2d):
+class LPPool2d(TorchPooling, nn.LPPool2d):
     """``torch.nn.LPPool2d``, computed by cenote: the norm of \\|x\\|, see :func:`cenote.torch.lp_pool2d`."""
 
     function = staticmethod(F.lp_pool2d)
 
 
-class LPPool3d(LPPooling, nn.LPPool3d):
+class LPPool3d(TorchPooling, nn.LPPool3d):
     """``torch.nn.LPPool3d``, computed by cenote: the norm of \\|x\\|, see :func:`cenote.torch.lp_pool3d`."""
 
     function = staticmethod(F.lp_pool3d)
 
 
-class AdaptiveMaxPooling(Pooling):
-    output_size: Any
-    return_indices: Any
-
-    def forward(self, input: Tensor) -> Any:
-        if not is_ours(input):
-            return super().forward(input)
-        return self.function(input, self.output_size, self.return_indices)
-
-
-class AdaptiveMaxPool1d(AdaptiveMaxPooling, nn.AdaptiveMaxPool1d):
+class AdaptiveMaxPool1d(TorchPooling, nn.AdaptiveMaxPool1d):
     """``torch.nn.AdaptiveMaxPool1d``, computed by cenote."""
 
     function = staticmethod(F.adaptive_max_pool1d)
 
 
-class AdaptiveMaxPool2d(AdaptiveMaxPooling, nn.AdaptiveMaxPool2d):
+class AdaptiveMaxPool2d(TorchPooling, nn.AdaptiveMaxPool2d):
     """``torch.nn.AdaptiveMaxPool2d``, computed by cenote."""
 
     function = staticmethod(F.adaptive_max_pool2d)
 
 
-class AdaptiveMaxPool3d(AdaptiveMaxPooling, nn.AdaptiveMaxPool3d):
+class AdaptiveMaxPool3d(TorchPooling, nn.AdaptiveMaxPool3d):
     """``torch.nn.AdaptiveMaxPool3d``, computed by cenote."""
 
     function = staticmethod(F.adaptive_max_pool3d)
 
 
-class AdaptiveAvgPooling(Pooling):
-    output_size: Any
-
-    def forward(self, input: Tensor) -> Any:
-        if not is_ours(input):
-            return super().forward(input)
-        return self.function(input, self.output_size)
-
-
-class AdaptiveAvgPool1d(AdaptiveAvgPooling, nn.AdaptiveAvgPool1d):
+class AdaptiveAvgPool1d(TorchPooling, nn.AdaptiveAvgPool1d):
     """``torch.nn.AdaptiveAvgPool1d``, computed by cenote."""
 
     function = staticmethod(F.adaptive_avg_pool1d)
 
 
-class AdaptiveAvgPool2d(AdaptiveAvgPooling, nn.AdaptiveAvgPool2d):
+class AdaptiveAvgPool2d(TorchPooling, nn.AdaptiveAvgPool2d):
     """``torch.nn.AdaptiveAvgPool2d``, computed by cenote."""
 
     function = staticmethod(F.adaptive_avg_pool2d)
 
 
-class AdaptiveAvgPool3d(AdaptiveAvgPooling, nn.AdaptiveAvgPool3d):
+class AdaptiveAvgPool3d(TorchPooling, nn.AdaptiveAvgPool3d):
     """``torch.nn.AdaptiveAvgPool3d``, computed by cenote."""
 
     function = staticmethod(F.adaptive_avg_pool3d)
 
 
 class MaxUnpooling(Pooling):
-    kernel_size: Any
-    stride: Any
-    padding: Any
+    operands = ("input", "indices", "output_size")
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: list[int] | None = None) -> Any:
+    def forward(self, input: Tensor, indices: Tensor, output_size: list[int] | None = None) -> Any:  # type: ignore[override]
         if not is_ours(input):
-            return super().forward(input, indices, output_size)
-        return self.function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+            return super(Pooling, self).forward(input, indices, output_size)
+        return self.function(input, indices, *[getattr(self, name) for name in self.arguments], output_size)
 
 
 class MaxUnpool1d(MaxUnpooling, nn.MaxUnpool1d):
@@ -258,11 +207,6 @@ class MinPooling(Pooling):
         self.dilation = dilation
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
-
-    def forward(self, input: Tensor) -> Any:
-        return self.function(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
-        )
 
     def extra_repr(self) -> str:
         window = f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -311,9 +255,6 @@ class SmoothMaxPooling(Pooling):
         self.padding = padding
         self.learn = learn
         self.beta = nn.Parameter(torch.tensor(sharpness)) if learn else sharpness
-
-    def forward(self, input: Tensor) -> Any:
-        return self.function(input, self.kernel_size, self.stride, self.padding, self.beta)
 
     def extra_repr(self) -> str:
         window = f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
