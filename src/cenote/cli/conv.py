@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
+from contextlib import closing
 from typing import Any
 
 from .errors import CommandError
@@ -12,10 +12,8 @@ from .windows import (
     add_window_arguments,
     one_line_errors,
     positive,
-    progress,
     same_file_checks,
-    threads_of,
-    written,
+    transformed,
 )
 
 HELP = "convolve the array in a file with the filter in another, part by part"
@@ -40,7 +38,6 @@ def run(arguments: argparse.Namespace) -> int:
         import cenote
 
         from ..files import formats
-        from ..files.transform import transform
 
         same_file_checks(arguments.input, arguments.output, filter=arguments.filter, bias=arguments.bias)
         if formats.is_netcdf(arguments.input) or formats.is_netcdf(arguments.output):
@@ -54,21 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
                 raise CommandError(f"--{name} by name is for netCDF files")
         w = whole_array(arguments.filter)
         options["bias"] = None if arguments.bias is None else whole_array(arguments.bias)
-        source = formats.open_source(arguments.input)
-        try:
-            result = transform(
-                source,
-                arguments.output,
-                lambda x: cenote.conv(x, w, **options),
-                partial(progress, quiet=arguments.quiet, what="conv"),
-                overwrite=arguments.overwrite,
-                chunks=arguments.chunks,
-                threads=threads_of(arguments),
-                scheduler=arguments.scheduler,
-            )
-        finally:
-            source.close()
-        written(arguments.output, result.shape, result.dtype, arguments.quiet)
+        with closing(formats.open_source(arguments.input)) as source:
+            transformed(arguments, source, lambda x: cenote.conv(x, w, **options), "conv")
         return 0
 
 
@@ -76,8 +60,5 @@ def whole_array(text: str) -> Any:
     from ..files.base import whole
     from ..files.formats import open_source
 
-    source = open_source(text)
-    try:
+    with closing(open_source(text)) as source:
         return source.read(whole(source.shape)).copy()
-    finally:
-        source.close()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from functools import partial
+from contextlib import closing
 from typing import Any
 
+from ..arguments.operations import OPERATIONS, positional, signature
 from ..arguments.pictures import sides
 from .errors import CommandError
 from .windows import (
@@ -14,23 +15,27 @@ from .windows import (
     add_window_arguments,
     ints_or_int,
     one_line_errors,
-    progress,
     same_file_checks,
     sizes,
     threads_of,
+    transformed,
     written,
 )
 
 HELP = "pool the array in a file, part by part, and write the result to another"
-OPS = ("max", "min", "avg", "sum", "lp", "smooth_max", "median", "mode")
-TAKES_DTYPE = ("avg", "sum", "lp", "smooth_max", "median")
-TAKES_NAN = ("max", "min", "avg", "sum", "median")
+POOLS = {
+    name.removesuffix("_pool"): function
+    for name, function in OPERATIONS.items()
+    if name.endswith("_pool") and positional(function) == ("x", "window")
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="IN", help=".npy, .npz (or file.npz:name), .png, .jpg, .tif, .zarr or .nc")
     parser.add_argument("output", metavar="OUT", help=".npy, .npz, .png, .tif, .zarr or .nc")
-    parser.add_argument("--op", choices=OPS, default="max", help="what is computed of each window (default: max)")
+    parser.add_argument(
+        "--op", choices=tuple(POOLS), default="max", help="what is computed of each window (default: max)"
+    )
     parser.add_argument(
         "--window", metavar="N,N", type=sizes, required=True, help="its size on each axis, or dim=N,… for netCDF"
     )
@@ -57,24 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
             return run_netcdf(arguments)
         if arguments.var is not None:
             raise CommandError("--var is for netCDF files")
-        source = formats.open_source(arguments.input)
-        try:
+        with closing(formats.open_source(arguments.input)) as source:
             function, options = call_of(arguments, source)
-            from ..files.transform import transform
-
-            result = transform(
-                source,
-                arguments.output,
-                lambda x: warned(arguments.window, function(x, **options)),
-                partial(progress, quiet=arguments.quiet, what="pool"),
-                overwrite=arguments.overwrite,
-                chunks=arguments.chunks,
-                threads=threads_of(arguments),
-                scheduler=arguments.scheduler,
-            )
-        finally:
-            source.close()
-        written(arguments.output, result.shape, result.dtype, arguments.quiet)
+            transformed(arguments, source, lambda x: warned(arguments.window, function(x, **options)), "pool")
         return 0
 
 
@@ -91,9 +81,12 @@ def warned(window: Any, pending: Any) -> Any:
 
 
 def function_of(arguments: argparse.Namespace) -> Any:
-    import cenote
+    return POOLS[arguments.op]
 
-    return getattr(cenote, f"{arguments.op}_pool")
+
+def takers(argument: str) -> list[str]:
+    """The values of --op whose function has this argument."""
+    return [op for op, function in POOLS.items() if argument in signature(function).parameters]
 
 
 def call_of(arguments: argparse.Namespace, source: Any) -> tuple[Any, dict[str, Any]]:
@@ -120,18 +113,20 @@ def options_of(arguments: argparse.Namespace, picture: Any, dtype: Any) -> dict[
             f"--window {n} does not say which axes: write --window {n},{n} for the last two, or name them with --axes"
         )
     own = {
-        "nan": (arguments.nan, TAKES_NAN), "p": (arguments.p, ("lp",)), "beta": (arguments.beta, ("smooth_max",)),
-        "count_include_pad": (False if arguments.count_exclude_pad else None, ("avg",)),
-        "dtype": (arguments.dtype, TAKES_DTYPE),
-    }  # fmt: skip
-    for name, (value, takers) in own.items():
+        "nan": arguments.nan,
+        "p": arguments.p,
+        "beta": arguments.beta,
+        "count_include_pad": False if arguments.count_exclude_pad else None,
+        "dtype": arguments.dtype,
+    }
+    for name, value in own.items():
         if value is None:
             continue
-        if op not in takers:
+        if op not in takers(name):
             flag = "count-exclude-pad" if name == "count_include_pad" else name
-            raise CommandError(f"--{flag} is for --op {' or '.join(takers)}, not for {op}")
+            raise CommandError(f"--{flag} is for --op {' or '.join(takers(name))}, not for {op}")
         options[name] = value
-    if picture is not None and op in TAKES_DTYPE and arguments.dtype is None and keeps(dtype):
+    if picture is not None and op in takers("dtype") and arguments.dtype is None and keeps(dtype):
         options["dtype"] = dtype
     return options
 

@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from .errors import CommandError
@@ -153,6 +154,23 @@ def progress(total: int, unit_bytes: float, quiet: bool, what: str) -> Iterator[
     size = {"ncols": columns, "nrows": lines}
     with tqdm(total=int(total * unit_bytes), desc=what, unit="B", unit_scale=True, leave=False, **size) as bar:
         yield lambda _: bar.update(int(unit_bytes)) and None
+
+
+def transformed(arguments: argparse.Namespace, source: Any, function: Callable[[Any], Any], what: str) -> None:
+    """Compute a function of an open file into OUT, and say what was written."""
+    from ..files.transform import transform
+
+    result = transform(
+        source,
+        arguments.output,
+        function,
+        partial(progress, quiet=arguments.quiet, what=what),
+        overwrite=arguments.overwrite,
+        chunks=arguments.chunks,
+        threads=threads_of(arguments),
+        scheduler=arguments.scheduler,
+    )
+    written(arguments.output, result.shape, result.dtype, arguments.quiet)
 
 
 def written(path: str, shape: tuple[int, ...], dtype: Any, quiet: bool) -> None:
