@@ -1,4 +1,5 @@
-"""What type checkers know of the public functions: a Tensor in gives a Tensor, an array an array, indices a pair.
+"""The decorators of the public functions, and what type checkers know of these: a Tensor in gives a Tensor, an array an
+array, indices a pair.
 
 A DataArray gives a DataArray, a Dataset a Dataset; next to a dict or names of dimensions, which tell such a call, other
 arguments are not checked. Arrays of other libraries give arrays of theirs, which are Any here.
