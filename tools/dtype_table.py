@@ -112,7 +112,7 @@ def accumulators_table() -> str:
 TEXT = """\
 # Dtypes
 
-<!-- Written by tools/dtype_table.py from the table in src/cenote/dtypes.py. Do not edit it by hand. -->
+<!-- Written by tools/dtype_table.py from the operations and src/cenote/dtypes.py. Do not edit it by hand. -->
 
 ## Result dtypes
 

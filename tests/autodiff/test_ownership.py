@@ -194,6 +194,14 @@ def test_gradients_of_tensors_are_their_own() -> None:
         assert not any(np.may_share_memory(grad, other) for j, other in enumerate(everything) if i != j)
 
 
+def test_a_part_does_not_keep_the_whole() -> None:
+    double = np.dtype(np.float64)
+    assert owning.own([np.ones((100, 100))[:, :50]], 0, double).base is None
+    assert owning.own([np.ones((100, 100)).T], 0, double).base is not None  # as large as what it is a view of
+    half: Any = owning.own([np.ones((100, 100))], 0, np.dtype(np.float32))
+    assert half.dtype == np.float32
+
+
 def test_large_gradients_are_handed_out_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     scattered: list[int] = []
 

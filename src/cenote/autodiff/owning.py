@@ -43,10 +43,13 @@ FEW = 1024  # elements, of which a copy takes less time than to ask whose they a
 
 
 def own(values: list[Any], i: int, dtype: DType) -> Array:
-    """An array of the list in a dtype, as one that nobody else has: a copy, unless the list alone holds it."""
+    """An array of the list in a dtype, as one that nobody else has: a copy, unless the list alone holds it, and no more
+    memory than it needs."""
     if type(values[i]) is not np.ndarray or values[i].size <= FEW:
         return np.array(values[i], dtype)
-    if is_shared(values, i) or values[i].dtype != dtype or not values[i].flags.writeable:
+    if is_shared(values, i) or getattr(values[i].base, "nbytes", 0) > values[i].nbytes:
+        return np.array(values[i], dtype)
+    if values[i].dtype != dtype or not values[i].flags.writeable:
         return np.array(values[i], dtype)
     alone: Array = values[i]
     return alone
