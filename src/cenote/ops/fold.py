@@ -94,7 +94,8 @@ class Fold(Op):
         taps = 1 if next(self.geometry.taps(), None) is not None else 0
         for _ in range(2 * taps):  # the second time with what the first one gave
             held = np.asarray(self.fn(held, nothing))
-        return held.dtype
+        dtype: DType = held.dtype
+        return dtype
 
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         slab, geometry = self.geometry.block(ranges)
