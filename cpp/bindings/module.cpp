@@ -196,9 +196,7 @@ void weigh(const Axes& axes, nb::handle transposed, bool exponential, double par
         }
         p.out = p.windows.y;
     }
-    call(
-        "weighted", elements.shape(), [&] { return spread ? "weighted_spread" : "weighted_sum"; },
-        [&] { weighted(p); });
+    call("weighted", elements.shape(), [&] { return weighted_algorithm(p); }, [&] { weighted(p); });
 }
 
 void put_values(nb::handle out, nb::handle values, nb::handle index, int64_t planes) {

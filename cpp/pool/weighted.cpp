@@ -23,6 +23,12 @@ Doubles take_doubles(int64_t n) {
     return Doubles(data);
 }
 
+int64_t elements_of(const PoolProblem& p) {
+    int64_t n = 1;
+    for (int i = 0; i < p.ndim; ++i) n *= p.shape[i];
+    return n;
+}
+
 // The number of elements or results, whichever is larger.
 int64_t work_of(const PoolSchedule& job, int64_t batch) {
     int64_t elements = batch * job.lanes;
@@ -76,14 +82,12 @@ PoolProblem transposed(const WeightedProblem& p, const double* x) {
     return r;
 }
 
-}  // namespace
-
-void weighted(const WeightedProblem& p) {
-    const auto owner = std::make_unique<WeightedJob>();
-    WeightedJob& job = *owner;
+// All of a job that does not need memory. False if there are no windows.
+bool make_job(const WeightedProblem& p, WeightedJob& job, int64_t& batch) {
     job.rows = level_in_use().pool.weighted;
     job.t = p.t;
     job.t_type = p.t_type;
+    job.out = p.out;
     PoolProblem r = p.windows;
     r.work = DType::f64;
     r.reduce = Reduce::sum;
@@ -91,36 +95,55 @@ void weighted(const WeightedProblem& p) {
     r.epilogue = p.weights.exponential ? Epilogue::logarithm : Epilogue::root;
     r.physical_padding = false;
     r.out = p.out ? DType::f64 : p.t_type;
-    int64_t count = 1;  // windows
-    for (int i = 0; i < r.ndim; ++i) {
-        int64_t n = r.shape[i];
-        for (int w = 0; w < r.rank; ++w)
-            if (r.position[w] == i) n = r.axis[w].o;
-        count *= n;
-    }
-    int64_t batch;
-    Doubles scaled, pivot, rest;
-    if (p.out) {
-        scaled = take_doubles(count);
-        r.y = reinterpret_cast<char*>(scaled.get());
-    }
-    if (!make_schedule(r, job.windows, batch)) return;
-    int threads = divide_into_tasks(job.windows, batch);
+    if (!make_schedule(r, job.windows, batch)) return false;
     job.factors = job.rows->factors_of(p.weights, job.windows.window_elements);
-    if (!p.out) return run_stage(job, &weighted_sum_tile, job.windows.tasks, threads);
-    int shifted = 0;
-    job.shifted = &shifted;
-    run_stage(job, &weighted_windows_tile, job.windows.tasks, threads);
-    if (shifted) {
-        pivot = take_doubles(count);
-        rest = take_doubles(count);
+    return true;
+}
+
+// The transpose in two stages, through one double per window.
+void spread_in_stages(const WeightedProblem& p, WeightedJob& job, int threads) {
+    const Doubles scaled = take_doubles(job.windows.results);
+    job.windows.y = reinterpret_cast<char*>(scaled.get());
+    if (!*job.shifted) run_stage(job, &weighted_windows_tile, job.windows.tasks, threads);
+    Doubles pivot, rest;
+    if (*job.shifted) {
+        pivot = take_doubles(job.windows.results);
+        rest = take_doubles(job.windows.results);
         job.pivot = pivot.get();
         job.rest = rest.get();
         run_stage(job, &weighted_windows_tile, job.windows.tasks, threads);
     }
+    int64_t batch;
     if (!make_schedule(transposed(p, scaled.get()), job.elements, batch)) return;
     threads = divide_into_tasks(job.elements, batch);
     run_stage(job, &weighted_elements_tile, job.elements.tasks, threads);
+}
+
+}  // namespace
+
+void weighted(const WeightedProblem& p) {
+    const auto owner = std::make_unique<WeightedJob>();
+    WeightedJob& job = *owner;
+    int64_t batch;
+    if (!make_job(p, job, batch)) return;
+    const int threads = divide_into_tasks(job.windows, batch);
+    if (!p.out) return run_stage(job, &weighted_sum_tile, job.windows.tasks, threads);
+    int shifted = 0;
+    job.shifted = &shifted;
+    if (suits_disjoint(job)) {
+        const int64_t elements = elements_of(p.windows);
+        job.streaming = pays_to_stream(elements * size_of(p.windows.in), elements * size_of(p.t_type));
+        run_stage(job, &weighted_disjoint_tile, job.windows.tasks, threads);
+        if (!shifted) return;
+    }
+    spread_in_stages(p, job, threads);
+}
+
+const char* weighted_algorithm(const WeightedProblem& p) {
+    if (!p.out) return "weighted_sum";
+    const auto job = std::make_unique<WeightedJob>();
+    int64_t batch;
+    return make_job(p, *job, batch) && suits_disjoint(*job) ? "weighted_disjoint" : "weighted_spread";
 }
 
 }  // namespace cenote

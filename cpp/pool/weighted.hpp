@@ -33,6 +33,10 @@ struct WeightedProblem {
 // The result has the dtype of t. May throw std::bad_alloc.
 void weighted(const WeightedProblem& problem);
 
+// The name of the algorithm: "weighted_sum", and for its transpose "weighted_spread", or "weighted_disjoint" for small
+// windows that do not overlap, which starts again as "weighted_spread" if a window needs the shifted form.
+const char* weighted_algorithm(const WeightedProblem& problem);
+
 // x^(q + q_rest), for results whose logarithm is at most 300 in magnitude. Multiples of 1/2 up to 4.5 are computed by
 // multiplications and a square root.
 struct Power {
@@ -66,6 +70,29 @@ static inline bool is_plain_operand(double v) {
 
 constexpr int64_t kVectorRoom = 8;  // doubles after the end of a row, so that kernels can use whole vectors
 
+constexpr int64_t kDisjointTaps = 64;  // of a window, whose weights stay in the L1 cache
+
+// Windows that do not overlap: rows of lanes, or with `pairs` the windows along a row of the array, of which each has
+// two neighbouring elements along it. Offsets and steps are in elements.
+struct DisjointWindows {
+    DType x_type, type;              // of the elements; of the operands and results
+    bool pairs, streaming, clipped;  // clipped: some taps are padding
+    const char *x, *g;               // the first window, and its operand
+    char* out;                       // the result at x
+    int64_t rows, x_step, g_step;    // how many rows of lanes, and the steps from one to the next
+    int64_t n;                       // lanes, or windows along the row
+    double pads;                     // what padding adds to a normaliser
+    int64_t taps, k[kMaxDims];       // the shape of a window, in the order of the sum's passes
+    // What is read of a window: where, and which tap that is, with the first pass innermost; of a pair its first tap,
+    // and the second one is `pair_step` after it.
+    struct Read {
+        int64_t offset, tap;
+        bool present;
+    } read[kDisjointTaps];
+    int reads;
+    int64_t pair_step;
+};
+
 // The row kernels of a SIMD level.
 struct WeightedRows {
     const RowKernels* (*sum_rows)(DType work);
@@ -84,6 +111,9 @@ struct WeightedRows {
                       bool in_range, DType out_type, char* out, int64_t n);
     // The factors of elements times the sums over the windows that contain them.
     void (*spread)(const Factors& f, DType x_type, const char* x, const char* totals, DType type, char* out, int64_t n);
+    // Both stages for windows that do not overlap, of smooth max or the Euclidean norm; null if the level has none.
+    // Returns whether no window needs the shifted form: otherwise the results are not valid.
+    bool (*spread_disjoint)(const Factors& f, const DisjointWindows& windows);
     // Shifted weights without the factor of the window, or the terms of its normaliser: exp(β(x - pivot)) or
     // s·(|x|/pivot)^power. Needs kVectorRoom; out may be x or pivot.
     void (*shifted)(const Factors& f, Ratio of, const double* x, const double* pivot, double* out, int64_t n);
@@ -101,11 +131,19 @@ struct WeightedJob {
     // known to need the shifted form; the pivot of windows that do not need it is NaN.
     double *pivot, *rest;
     int* shifted;  // set if a window needs the shifted form
+    // The transpose of windows that do not overlap: the result, and whether it is written with streaming stores.
+    char* out;
+    bool streaming;
 };
 
 // One tile: of the windows of a sum, and of the two stages of the transpose (drivers/weighted.cpp).
 void weighted_sum_tile(const WeightedJob& job, int64_t task, Arena* arena);
 void weighted_windows_tile(const WeightedJob& job, int64_t task, Arena* arena);
 void weighted_elements_tile(const WeightedJob& job, int64_t task, Arena* arena);
+
+// The transpose of windows that do not overlap in one stage, for windows that need no shifted form; it stops as soon as
+// one does (drivers/weighted_disjoint.cpp).
+bool suits_disjoint(const WeightedJob& job);
+void weighted_disjoint_tile(const WeightedJob& job, int64_t task, Arena* arena);
 
 }  // namespace cenote

@@ -11,6 +11,7 @@ CENOTE_INLINE inline void store_streaming(T* p, V v) {
 #endif
 #if defined(__AVX2__)
     if constexpr (sizeof(V) == 32) return _mm256_stream_si256(reinterpret_cast<__m256i*>(p), (__m256i)v);
+    if constexpr (sizeof(V) == 16) return _mm_stream_si128(reinterpret_cast<__m128i*>(p), (__m128i)v);
 #endif
     store(p, v);
 }

@@ -22,7 +22,7 @@ NAMES = Path(__file__).with_name("kernel_names.txt")
 POOLING = {
     "backward_avg", "backward_gather", "backward_scatter", "column_strips", "direct", "direct_mode", "direct_uint",
     "gather", "line_buffer", "scatter", "separable", "sliding_ranks", "sorting_network", "threshold_counts",
-    "two_steps", "weighted_spread", "weighted_sum", "wide", "window_sort",
+    "two_steps", "weighted_disjoint", "weighted_spread", "weighted_sum", "wide", "window_sort",
 }  # fmt: skip
 CONVOLUTION = {
     "overlap_save", "winograd", "direct_taps", "direct_depthwise", "direct_pixels", "direct_channels",

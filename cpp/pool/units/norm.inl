@@ -21,6 +21,14 @@ namespace {
 
 #include "pool/kernels/weighted_rows.inl"
 
+#if defined(__AVX2__) || defined(__ARM_NEON)
+#include "simd/streaming.inl"
+
+#include "pool/kernels/weighted_disjoint.inl"
+#else  // a CPU without AVX2 is more than ten years old
+constexpr bool (*spread_disjoint)(const Factors&, const DisjointWindows&) = nullptr;
+#endif
+
 }  // namespace
 
 void separable_norm_tile(const PoolSchedule& job, int64_t task, Arena* arena) { norm_tile(job, task, arena); }
@@ -28,8 +36,8 @@ void separable_norm_tile(const PoolSchedule& job, int64_t task, Arena* arena) { 
 TaskFn separable_norm(const PoolSchedule&) { return &separable_norm_tile; }
 
 const WeightedRows weighted_rows = {
-    &CENOTE_ROWS::sum_rows, &factors_of,    &load_row,   &store_rounded,   &row_terms,
-    &mark_shifted,          &normalize_row, &spread_row, &shifted_weights, &power_once,
+    &CENOTE_ROWS::sum_rows, &factors_of, &load_row,       &store_rounded,   &row_terms,  &mark_shifted,
+    &normalize_row,         &spread_row, spread_disjoint, &shifted_weights, &power_once,
 };
 
 }  // namespace cenote::CENOTE_LEVEL
