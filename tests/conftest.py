@@ -54,6 +54,7 @@ SLOW = [
     "test_equivalents",
     "test_examples",
     "test_flax_on_jax",
+    "test_interrupts",
     "test_jax_devices",
     "test_kernel_choice",
     "test_line_buffer_argmax",
@@ -79,6 +80,7 @@ SLOW = [
     "test_unaligned",
     "test_unwritable",
     "test_weighted",
+    "test_weighted_disjoint",
     "test_xarray_coarsen",
 ]
 

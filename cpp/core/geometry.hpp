@@ -224,6 +224,15 @@ static inline void count_done(int64_t& done, int64_t n) {
     checkpoint();
 }
 
+// Zeroes memory with checkpoints in between: the system may have to find each page first.
+static inline void zero_bytes(char* to, int64_t bytes, int64_t& done) {
+    for (int64_t from = 0; from < bytes; from += kCheckpointElements) {
+        const int64_t n = min(kCheckpointElements, bytes - from);
+        __builtin_memset(to + from, 0, static_cast<size_t>(n));
+        count_done(done, n);
+    }
+}
+
 using TaskFn = void (*)(const PoolSchedule&, int64_t task, Arena* arena);
 
 }  // namespace cenote

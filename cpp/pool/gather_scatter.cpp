@@ -124,7 +124,8 @@ void scatter(const PoolProblem& problem, int64_t bytes) {
     Workload work;
     char* x = const_cast<char*>(problem.x);
     const bool windows = make_backward_schedule(problem, bytes, job, work);
-    if (!windows || !job.direct) std::memset(x, 0, static_cast<size_t>(bytes));
+    int64_t done = 0;
+    if (!windows || !job.direct) zero_bytes(x, bytes, done);
     if (!windows) return;
     const TaskFn kernel = choose_algorithm(problem, job, work).kernel;
     run_tasks(job, kernel, work.threads);

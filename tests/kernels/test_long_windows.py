@@ -10,8 +10,10 @@ import pytest
 
 import cenote as cn
 from cases import LEVELS, same_bits
-from cenote import _core
+from cenote import _core, core
 from cenote.arguments.arrays import Array
+from cenote.geometry import axes
+from cenote.geometry.axes import Axis, Geometry
 from cenote.reference.pooling import tree_sum
 
 PART = 2**18  # kCheckpointElements in cpp/core/geometry.hpp
@@ -109,3 +111,40 @@ def test_norms(scale: float) -> None:
     for x in layouts(row):
         np.testing.assert_allclose(cn.smooth_max_pool(x, (N,)), top + np.log(terms.sum()), rtol=1e-6)
         np.testing.assert_allclose(cn.lp_pool(x, (N,), p=2.5), (abs(exact) ** 2.5).sum() ** 0.4, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("k", "d", "low"), [(9, 1, 0), (9, 1, 2), (9, 1, 11), (4, 2, 0), (4, 2, 3), (3, 5, 1)])
+def test_the_transpose_of_a_single_window_without_lists(
+    monkeypatch: pytest.MonkeyPatch, k: int, d: int, low: int
+) -> None:
+    """As a long one has it, for lists as long take seconds."""
+    axis = Axis(0, n=9, o=1, k=k, s=7, d=d, low=low, high=4)
+    listed = axis.transposed
+    monkeypatch.setattr(axes, "MOST_LISTED", 8)
+    strided = axis.transposed
+    assert (listed.starts is None, strided.starts is None) == (False, low <= (k - 1) * d)
+    for shape in ((1,), (1, 3), (1, 40)):
+        g = -numbers("f4", *shape)
+        expected, found = (core.sum_pool(g, Geometry(shape, (back,)), False) for back in (listed, strided))
+        assert same_bits(found, expected)
+        expected, found = (core.avg_pool(g, Geometry(shape, (back,)), False, 3.0, True) for back in (listed, strided))
+        assert same_bits(found, expected)
+
+
+def test_the_transpose_of_few_long_windows() -> None:
+    """Listed window by window: tap by tap it took minutes."""
+    n, k = 10**6, 4 * 10**5
+    back = Axis(0, n=n, o=3, k=k, s=3 * 10**5, d=1, low=5, high=0).transposed
+    first = [0] * (k - 5) + [1] * (3 * 10**5) + [2] * (3 * 10**5) + [0] * 5
+    assert list(back.starts or ()) == first
+    assert sum(back.lengths or ()) == 3 * k - 5
+
+
+def test_derivatives_of_one_window_over_millions_of_elements() -> None:
+    n = axes.MOST_LISTED + 5
+    x = np.ones(n, np.float32)
+    for function, expected in ((cn.sum_pool, 3.0), (cn.avg_pool, np.float32(3.0) / np.float32(n))):
+        _, pull = cn.vjp(lambda v, f=function: f(v, (n,)), x)
+        (found,) = pull(np.full(1, 3.0, np.float32))
+        assert found.shape == (n,)
+        assert (found == np.float32(expected)).all()

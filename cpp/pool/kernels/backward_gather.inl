@@ -288,6 +288,7 @@ void gather_gradient(const PoolSchedule& job, int64_t task, Arena*) {
         if (job.streaming) fence_stores();
         return;
     }
+    int64_t done = 0;
     for_rows(inner, extent, [&](const int64_t* at) {
         char* plane = x;
         bool single = true;
@@ -301,6 +302,7 @@ void gather_gradient(const PoolSchedule& job, int64_t task, Arena*) {
         Containing below = windows_of_element(job.axis[inner], from);
         for (int64_t c = from; c < end; ++c) {
             T* elements = reinterpret_cast<T*>(plane + c * step);
+            count_done(done, a.n * job.lanes);
             element[inner] = c;
             containing[inner] = below;
             if (c + 1 < end) below = windows_of_element(job.axis[inner], c + 1);

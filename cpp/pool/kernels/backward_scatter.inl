@@ -190,11 +190,11 @@ void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
 
     // Elements along axis 0 are zeroed just before the first window that contains them.
     const Axis& outermost = job.axis[0];
-    int64_t zeroed = s.begin;
+    int64_t zeroed = s.begin, done = 0;
     const auto zero_to = [&](int64_t element) {
         element = min(element, s.end);
         if (!job.direct || element <= zeroed) return;
-        __builtin_memset(s.x + zeroed * job.x_stride[0], 0, static_cast<size_t>((element - zeroed) * job.x_stride[0]));
+        zero_bytes(s.x + zeroed * job.x_stride[0], (element - zeroed) * job.x_stride[0], done);
         zeroed = element;
     };
     if (outermost.starts || depth == 0) zero_to(s.end);
@@ -217,6 +217,7 @@ void scatter_slab(const PoolSchedule& job, int64_t task, Arena* arena) {
             zero_to(window_start(outermost, at[0]) + (outermost.k - 1) * outermost.d + 1);
         const T* value = reinterpret_cast<const T*>(job.y) + y;
         const O* argmax = static_cast<const O*>(job.argmax) + y;
+        count_done(done, n);
         if (by_tap) {
             for (int64_t i = 0; i < n; ++i)
                 s.argmax[i] = argmax[i] == none ? static_cast<Unsigned<T>>(~Unsigned<T>{0}) : argmax[i];

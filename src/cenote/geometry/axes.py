@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from .. import cache
 
 MOST_BLOCKS = 1024  # of an axis that are remembered
+MOST_LISTED = 2**22  # elements of the transpose of a single window
 
 
 @dataclass(frozen=True)
@@ -101,14 +102,23 @@ class Axis:
     @property
     def transposed(self) -> Axis:
         """The axis with the roles of elements and windows exchanged."""
-        if self.starts is None and self.s == 1:  # window c sees outputs c + low - t·d: the taps in reverse order
+        # A single window has no next one that its stride would lead to. Lists as long as a large one take seconds.
+        strided = self.s == 1 or (self.o == 1 and self.n > MOST_LISTED)
+        if self.starts is None and strided:  # window c sees outputs c + low - t·d: the taps in reverse order
             low = (self.k - 1) * self.d - self.low
             if low >= 0:
                 high = self.n + (self.k - 1) * self.d - low - self.o
                 return Axis(self.position, self.o, self.n, self.k, 1, self.d, low, max(high, 0))
         first = np.full(self.n, self.o, np.int64)
         number = np.zeros(self.n, np.int64)
-        if self.starts is None:
+        if self.starts is None and self.o < len(self.valid_taps):
+            for j in range(self.o):
+                begin = j * self.s - self.low
+                skipped = max(0, -(begin // self.d))
+                elements = slice(begin + skipped * self.d, max(0, begin + (self.k - 1) * self.d + 1), self.d)
+                first[elements] = np.minimum(first[elements], j)
+                number[elements] += 1
+        elif self.starts is None:
             for tap in self.valid_taps:
                 windows, elements = self.tap(tap)
                 first[elements] = np.minimum(first[elements], np.arange(windows.start, windows.stop))
