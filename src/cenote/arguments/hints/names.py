@@ -12,136 +12,15 @@ import sys
 
 import numpy as np
 
+from . import filters, functions
 from .drafts import PACKAGE
 from .words import TENSOR_ATTRIBUTES
 
-# By name in lower case, without underscores and the number of dimensions. {window} is one entry per dimension, {odd} an
-# odd one for filters, {axes} are the last axes.
-CALLS = {
-    "maxpool": "max_pool(x, {window})",
-    "minpool": "min_pool(x, {window})",
-    "avgpool": "avg_pool(x, {window})",
-    "sumpool": "sum_pool(x, {window})",
-    "lppool": "lp_pool(x, {window}, p=2)",
-    "l2pool": "lp_pool(x, {window}, p=2)",
-    "l1pool": "lp_pool(x, {window}, p=1)",
-    "lpnormpool": "lp_pool(x, {window}, p=2)",
-    "argmaxpool": "max_pool(x, {window}, return_indices=True)",
-    "argminpool": "min_pool(x, {window}, return_indices=True)",
-    "normpool": "lp_pool(x, {window}, p=2)",
-    "smoothmax": "smooth_max_pool(x, {window})",
-    "smoothmaxpool": "smooth_max_pool(x, {window})",
-    "logsumexppool": "smooth_max_pool(x, {window})",
-    "lsepool": "smooth_max_pool(x, {window})",
-    "softmaxpool": "smooth_max_pool(x, {window})",
-    "medianpool": "median_pool(x, {window})",
-    "modepool": "mode_pool(x, {window})",
-    "majoritypool": "mode_pool(x, {window})",
-    "maxunpool": "max_unpool(y, indices, {window})",
-    "unpool": "max_unpool(y, indices, {window})",
-    "adaptivemaxpool": "adaptive_max_pool(x, {window})",
-    "adaptiveavgpool": "adaptive_avg_pool(x, {window})",
-    "adaptivepool": "adaptive_avg_pool(x, {window})",
-    "globalmaxpool": "global_max_pool(x, axes={axes})",
-    "globalavgpool": "global_avg_pool(x, axes={axes})",
-    "globalminpool": "min_pool(x, x.shape[-{rank}:])",
-    "globalsumpool": "sum_pool(x, x.shape[-{rank}:])",
-    "adaptiveminpool": "-adaptive_max_pool(-x, {window})",
-    "prodpool": "pool(x, {window}, 1, np.multiply)",
-    "globalpool": "global_avg_pool(x, axes={axes})",
-    "gap": "global_avg_pool(x, axes={axes})",
-    "pool": "pool(x, {window}, 0, np.add)",
-    "reducewindow": "pool(x, {window}, 0, np.add)",
-    "genericfilter": "pool(x, {odd}, 0, np.add, stride=1)",
-    "conv": "conv(x, w)",
-    "convolution": "conv(x, w)",
-    "convgeneral": "conv(x, w)",
-    "convgeneraldilated": "conv(x, w)",
-    "convwithgeneralpadding": "conv(x, w)",
-    "depthwiseconv": "conv(x, w, groups=w.shape[-1])",
-    "convtranspose": "conv_transpose(x, w)",
-    "convtransposed": "conv_transpose(x, w)",
-    "transposedconv": "conv_transpose(x, w)",
-    "deconv": "conv_transpose(x, w)",
-    "deconvolution": "conv_transpose(x, w)",
-    "deconvolve": "conv_transpose(x, w)",
-    "convolve": "convolve(x, k)",
-    "conv2": "convolve(x, k)",  # of MATLAB
-    "convn": "convolve(x, k)",
-    "fftconvolve": "convolve(x, k)",
-    "oaconvolve": "convolve(x, k)",
-    "correlate": "correlate(x, k)",
-    "correlation": "correlate(x, k)",
-    "crosscorrelate": "correlate(x, k)",
-    "crosscorrelation": "correlate(x, k)",
-    "xcorr": "correlate(x, k)",
-    "filter": "correlate(x, k, mode='same')",
-    "filter2": "correlate(x, k, mode='same')",
-    "imfilter": "correlate(x, k, mode='same')",
-    "maximumfilter": "max_pool(x, {odd}, stride=1, padding='same')",
-    "minimumfilter": "min_pool(x, {odd}, stride=1, padding='same')",
-    "maxfilter": "max_pool(x, {odd}, stride=1, padding='same')",
-    "minfilter": "min_pool(x, {odd}, stride=1, padding='same')",
-    "uniformfilter": "avg_pool(np.pad(x, 1, 'symmetric'), {odd}, stride=1)",
-    "meanfilter": "avg_pool(np.pad(x, 1, 'symmetric'), {odd}, stride=1)",
-    "boxfilter": "avg_pool(np.pad(x, 1, 'reflect'), {odd}, stride=1)",
-    "blur": "avg_pool(np.pad(x, 1, 'reflect'), {odd}, stride=1)",
-    "medianfilter": "median_pool(np.pad(x, 1, 'symmetric'), {odd}, stride=1)",
-    "medianblur": "median_pool(np.pad(x, 1, 'edge'), {odd}, stride=1)",
-    "medfilt": "median_pool(np.pad(x, 1), {odd}, stride=1)",
-    "medfilt2": "median_pool(np.pad(x, 1), {odd}, stride=1)",
-    "dilate": "max_pool(x, {odd}, stride=1, padding='same')",
-    "dilation": "max_pool(x, {odd}, stride=1, padding='same')",
-    "imdilate": "max_pool(x, {odd}, stride=1, padding='same')",
-    "greydilation": "max_pool(x, {odd}, stride=1, padding='same')",
-    "erode": "min_pool(x, {odd}, stride=1, padding='same')",
-    "erosion": "min_pool(x, {odd}, stride=1, padding='same')",
-    "imerode": "min_pool(x, {odd}, stride=1, padding='same')",
-    "greyerosion": "min_pool(x, {odd}, stride=1, padding='same')",
-    "blockreduce": "sum_pool(x, {window}, ceil_mode=True)",
-    "downscalelocalmean": "avg_pool(x, {window}, ceil_mode=True)",
-    "downsample": "avg_pool(x, {window})",
-    "downscale": "avg_pool(x, {window})",
-    "coarsen": "avg_pool(x, {window})",
-    "blockmean": "avg_pool(x, {window})",
-    "movingaverage": "avg_pool(x, (3,), stride=1)",
-    "rolling": "avg_pool(x, (3,), stride=1)",
-    "rollingmean": "avg_pool(x, (3,), stride=1)",
-    "runningmean": "avg_pool(x, (3,), stride=1)",
-    "movemean": "avg_pool(x, (3,), stride=1)",
-    "rollingmax": "max_pool(x, (3,), stride=1)",
-    "movemax": "max_pool(x, (3,), stride=1)",
-    "slidingmax": "max_pool(x, (3,), stride=1)",
-    "movingmax": "max_pool(x, (3,), stride=1)",
-    "rollingmin": "min_pool(x, (3,), stride=1)",
-    "movemin": "min_pool(x, (3,), stride=1)",
-    "rollingsum": "sum_pool(x, (3,), stride=1)",
-    "movesum": "sum_pool(x, (3,), stride=1)",
-    "rollingmedian": "median_pool(x, (3,), stride=1)",
-    "movemedian": "median_pool(x, (3,), stride=1)",
-    "movmean": "avg_pool(x, (3,), stride=1, padding='same', count_include_pad=False)",  # of MATLAB, centred
-    "movmax": "max_pool(x, (3,), stride=1, padding='same')",
-    "movmin": "min_pool(x, (3,), stride=1, padding='same')",
-    "movsum": "sum_pool(x, (3,), stride=1, padding='same')",
-    "movmedian": "median_pool(x, (3,), stride=1, padding='same')",
-    "tensor": "Tensor(x)",
-    "variable": "Tensor(x)",
-    "gradient": "grad(f)",
-    "valueandgradient": "value_and_grad(f)",
-    "gradcheck": "check_grads(f, (x,))",
-    "checkgrad": "check_grads(f, (x,))",
-    "pullback": "vjp(f, x)",
-    "jacobian": "jvp(f, (x,), (dx,))",  # times dx, as the next ones
-    "hessian": "jvp(cn.grad(f), (x,), (dx,))",
-    "hvp": "jvp(cn.grad(f), (x,), (dx,))",
-    "outputsize": "output_shape((8, 8), (2, 2))",
-    "setthreads": "set_num_threads(2)",
-    "threads": "num_threads(2)",
-    "version": "__version__",
-    "config": "show_config()",
-    "showversions": "show_config()",
-    "showconfig": "show_config()",
-}
+CALLS = functions.CALLS | filters.CALLS
+NOTES = functions.NOTES | filters.NOTES
+NO_CALL = functions.NO_CALL | filters.NO_CALL
+RANK = re.compile(r"([1-9n])d(?=$|transpose)")
+DEFAULT_RANKS = {"medfilt": 1}  # 2, if a name does not say how many dimensions
 MODULES = re.compile(r"((Max|Min|Avg|LP|AdaptiveMax|AdaptiveAvg|SmoothMax)Pool|MaxUnpool)[123]d")
 # Names that come with a module of the package, which `import cenote` does not import.
 IMPORTS = {"torch": "torch", "accelerate": "torch", "jax": "jax", "xarray": "xarray"}
@@ -169,18 +48,52 @@ def missing_name(name: str, public: list[str]) -> str:
         return f": write cn.dialects.{name}"
     if name == "nn":
         return f": write import {PACKAGE}.torch as nn, or from {PACKAGE}.dialects.flax import linen as nn"
-    rank, stem = taken_apart(name)
-    call = CALLS.get(stem)
-    if call is not None:
-        if call.partition("(")[0].lstrip("-") not in [*public, "__version__"]:  # not there yet
-            return ""
-        axes = {1: "-1", 2: "(-2, -1)", 3: "(-3, -2, -1)"}[rank]
-        text = call.format(window=entries(2, rank), odd=entries(3, rank), axes=axes, rank=rank)
-        of_rank = f" for a {rank}-D x" if "np.pad(" in text else ""  # np.pad would extend batch axes, too
-        sign = "-" if text.startswith("-") else ""
-        return f": write {sign}cn.{text.lstrip('-')}{of_rank}{elsewhere(name)}"
+    answer = of_other_library(name)
+    if answer is not None:
+        return answer
     close = [other for other in difflib.get_close_matches(name.lower(), public, 3, 0.82) if is_misspelt(name, other)]
     return f": write cn.{close[0]}" if close else ""
+
+
+def of_other_library(name: str) -> str | None:
+    """What follows the name of a function of another library; None if nothing is known of it."""
+    rank, stem = taken_apart(name)
+    words = NO_CALL.get(name.lower().replace("_", ""), NO_CALL.get(stem))
+    sizes = {
+        "window": entries(2, rank),
+        "odd": entries(3, rank),
+        "count": 2**rank,
+        "rank": rank,
+        "axes": "-1" if rank == 1 else tuple(range(-rank, 0)),
+        "middle": tuple(range(1, rank + 1)),
+    }
+    if words is not None:
+        return f": {words.format(**sizes)}"
+    call = CALLS.get(stem)
+    if call is None:
+        return None
+    text, which = with_layout(name, rank, call.format(**sizes))
+    if stem in NOTES:
+        which = NOTES[stem].format(**sizes)
+    elif not which and "{odd}" in call and "axes=" not in call:  # np.pad extends batch axes, too
+        which = f" for a {rank}-D x"
+    sign = "-" if text.startswith("-") else ""
+    return f": write {sign}cn.{text.lstrip('-')}{which}{elsewhere(name)}"
+
+
+def with_layout(name: str, rank: int, call: str) -> tuple[str, str]:
+    """The call for arrays as those have them whose name it is, and where channels are in them."""
+    of_keras = re.search(r"[a-z][123]D", name) is not None
+    if "conv_transpose(" in call or "conv(x, w)" in call:
+        if re.search(r"Conv(Transpose)?[123]d$|conv_transpose[123]d$", name):  # torch
+            return call.replace("w)", "w, layout='channels_first')"), ""
+        return call, " where channels are last" if RANK.search(name.lower()) else ""
+    if not of_keras or "pool" not in call:
+        return call, ""
+    middle = tuple(range(1, rank + 1))
+    if "global_" in call:
+        return f"{call.partition(', axes')[0]}, axes={middle}).squeeze({middle})", " where channels are last"
+    return f"{call[:-1]}, axes={middle})", " where channels are last"
 
 
 def is_misspelt(name: str, other: str) -> bool:
@@ -195,8 +108,10 @@ def is_misspelt(name: str, other: str) -> bool:
 def taken_apart(name: str) -> tuple[int, str]:
     """The number of dimensions in a name, 2 if there is none, and the name without it."""
     stem = name.lower().replace("_", "")
-    found = re.search(r"([123n])d(?=$|transpose)", stem)
-    rank = int(found[1]) if found and found[1] != "n" else 2
+    if stem in CALLS:  # filter2D is of arrays with any number of axes
+        return DEFAULT_RANKS.get(stem, 2), stem
+    found = RANK.search(stem)
+    rank = int(found[1]) if found and found[1] != "n" else DEFAULT_RANKS.get(stem, 2)
     if found:
         stem = stem[: found.start()] + stem[found.end() :]
     for word, ours in (("pooling", "pool"), ("average", "avg"), ("meanpool", "avgpool")):
