@@ -54,8 +54,6 @@ WHICH_AXES = Hint(": give one size for each axis, such as (2, 2) for the last tw
 # How the part of a cause begins that says by how much a window does not fit: what is drawn by explain.
 MISFIT = " does not fit on axis "
 TO_SEE_IT = "; to see it, write "
-# And the part that says that channels would agree if they stood where the other layout has them.
-OTHER_LAYOUT = "; with layout="
 
 
 class Cause(Exception):

@@ -17,7 +17,6 @@ from typing import TypeAlias
 import numpy as np
 
 from ..arguments.errors import (
-    OTHER_LAYOUT,
     Argument,
     BadType,
     BadValue,
@@ -129,14 +128,6 @@ def dims_of(x: Shape, w: Shape, layout: object, operation: str) -> ConvDims:
     return ConvDims(batch, spatial, x[len(batch)] if first else x[-1], kernel, inner, outer, first)
 
 
-def other_layout(x: Shape, w: Shape, groups: int, operation: str, first: bool) -> Hint:
-    """Whether the channels would agree if they stood where the other layout has them."""
-    dims = dims_of(x, w, LAYOUTS[not first], operation) if all(w) else None
-    if dims is None or dims.channels != (dims.inner * groups if operation == "conv" else dims.outer):
-        return Hint()
-    return Hint(f"{OTHER_LAYOUT}{LAYOUTS[not first]!r} they would agree")
-
-
 def parse_groups(value: object) -> int:
     if isinstance(value, (bool, np.bool_)) or as_sequence(value) is not None or not hasattr(type(value), "__index__"):
         raise BadType(Argument("groups"), f"={format_value(value)}: an int is needed, not {describe_type(value)}")
@@ -179,7 +170,6 @@ def build_conv(
                 drawing("conv", x, w, groups=number, layout=layout),
                 "channels",
             ),
-            other_layout(x, w, number, "conv", dims.channels_first),
         )
     if dims.outer % number:
         raise BadValue(
@@ -241,7 +231,6 @@ def build_transpose(
                 drawing("conv_transpose", y, w, groups=number, layout=layout),
                 "channels",
             ),
-            other_layout(y, w, number, "conv_transpose", dims.channels_first),
         )
     if dims.channels % number:
         raise BadValue(

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import describe_type, format_value
-from ..values import as_sequence
 from . import keywords
 from .dimensions import has_names, name_dimensions
 from .drafts import Draft, Function, Note, is_dialect, literal, picture_axes, public_functions, shape_of
+from .folds import arrange
 from .reductions import name_of, named_reduction, reduction
 from .refusals import conclusion
 from .words import POSITIONS, SYNONYMS, WINDOWED
@@ -88,9 +88,10 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         notes.append(f"{name_of(value)}{note}")
         sure = sure and known
     for name in draft.missing:
-        note, known = fill_in(draft, name)
-        notes.append(note)
-        sure = sure and known
+        if name in draft.missing:  # still
+            note, known = fill_in(draft, name)
+            notes.append(note)
+            sure = sure and known
     text = "; ".join(notes)
     if has_names(draft):
         return f"{text}: write {draft}" if sure and not draft.missing and name_dimensions(draft) else text
@@ -111,10 +112,11 @@ def channels_last(draft: Draft, words: list[str]) -> str | None:
     rank = len(shape) - 2
     if not draft.unsettled and len(draft.window or ()) != rank:
         return None
-    draft.given["axes"] = tuple(range(1, rank + 1))
-    if draft.failure() is not None:  # it has channels in front
-        del draft.given["axes"]
+    sizes = {name: draft.given[name] for name in ("x", "window", "stride", "dilation") if name in draft.given}
+    axes = {"axes": tuple(range(1, rank + 1))}
+    if Draft(public_functions()["max_pool"], sizes | axes).failure() is not None:  # it has channels in front
         return None
+    draft.given |= axes
     return "windows of flax and Keras lie between batch and channels"
 
 
@@ -269,11 +271,8 @@ def fill_in(draft: Draft, name: str) -> Note:
         if draft.settle() is not None:
             return "window is missing, the size of the window on each axis", True
         del draft.given["window"]
-    window, init = draft.given.get("window"), draft.given.get("init")
-    if name == "reduce_fn" and named_reduction(window) is not None and as_sequence(init) is not None:
-        draft.given.update(window=init, init=window)
-    if name == "reduce_fn" and named_reduction(draft.given.get("init")) is not None:
-        value = draft.given.pop("init")
-        note, known = reduction(draft, value)
-        return f"{name_of(value)}{note}", known
-    return f"{name} is missing", False
+    found = arrange(draft) if draft.name == "pool" and not is_dialect(draft.function) else None
+    if found is not None:
+        return found
+    what = ", a function of two arrays such as np.add" if name == "reduce_fn" else ""
+    return f"{name} is missing{what}", False

@@ -7,6 +7,7 @@ import inspect
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from importlib import import_module
 from typing import Any
 
@@ -53,7 +54,15 @@ class Draft:
         self.shapes: dict[str, Shape] = {}  # and the shapes of those that are not of the shape that was given
         self.suffix = ""
         self.meaning = ""  # of the axes that a window of one int was given
-        self.corrected = False  # whether a value that was refused has been answered
+        self.ending = ""  # what follows the call: where it is the right one
+        self.answered: set[str] = set()  # what was wrong with values that have been corrected
+
+    def changed(self, changes: Mapping[str, Any]) -> Draft:
+        """The same call with other arguments."""
+        other = copy(self)
+        other.given, other.written = {**self.given, **changes}, dict(self.written)
+        other.shapes, other.answered = dict(self.shapes), set(self.answered)
+        return other
 
     @property
     def name(self) -> str:
@@ -149,8 +158,7 @@ class Draft:
             self.name_colours()
             return None
         for changes, meaning in ways_to_lie(int(size), name, shape, self.rank, not self.of_torch):
-            tried = Draft(self.function, {**self.given, **changes})
-            tried.shapes = self.shapes
+            tried = self.changed(changes)
             if tried.failure() is None:
                 self.given, self.meaning = tried.given, meaning
                 return meaning

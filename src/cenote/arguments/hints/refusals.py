@@ -6,31 +6,32 @@ import contextlib
 import difflib
 import inspect
 from collections.abc import Mapping
-from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from ...dtypes import is_differentiable
 from ..arrays import MASKED, NUMBERS, POOLED
-from ..errors import MISFIT, OTHER_LAYOUT, TO_SEE_IT, WHICH_AXES, Argument, Cause, Hint, Misfit
+from ..errors import TO_SEE_IT, WHICH_AXES, Argument, Cause, Hint, Misfit, format_value
 from ..values import as_sequence
 from .drafts import (
     CONVOLUTIONS,
     FILTERS,
-    WINDOW_ARGUMENTS,
     Draft,
     Function,
     Note,
+    ints,
     is_dialect,
-    is_one_int,
     literal,
     shape_of,
     ways_to_lie,
 )
+from .folds import arrange
 from .keywords import FLAGS, spatial_sizes
+from .layouts import as_named, elsewhere, is_about_channels, of_dialect
+from .misfits import before_channels, exchanged, is_misfit, to_draw
 from .paddings import PADDING_WORDS, pad_with_zeros, padded_as
-from .reductions import name_of, named_reduction, reduction
+from .reductions import named_reduction
 from .weights import structuring_element
 from .words import CHOICES, LAYOUTS, NORMS, PAD_MODES, REDUCTIONS, SCIPY_MODES, ZEROS
 
@@ -42,10 +43,8 @@ OPTIONS = {
     "ties": ("first", "split"),
 }
 
+WHOLE = ("window", "stride", "padding", "dilation", "output_size", "axes", "groups")  # ints
 TWO_ARRAYS = {"max": np.maximum, "min": np.minimum, "sum": np.add}
-
-# Arguments that say what a window sees.
-DRAWN = (*WINDOW_ARGUMENTS, "groups", "layout", "output_padding", "output_shape")
 
 
 def advise(function: Function, cause: Cause, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
@@ -53,17 +52,18 @@ def advise(function: Function, cause: Cause, args: tuple[Any, ...], kwargs: Mapp
     if is_dialect(function):  # its users write in other words
         with contextlib.suppress(Exception):
             draft = Draft(function, inspect.signature(function).bind(*args, **kwargs).arguments)
-            return f"{drawn(cause)}{reduction_of_dialect(draft, cause)}"
+            other = of_dialect(draft) if is_about_channels(cause) else reduction_of_dialect(draft, cause)
+            return f"{cause}{other}{picture(cause)}"
         return drawn(cause)
     with contextlib.suppress(Exception):  # a hint must not hide what is wrong
         draft = Draft(function, inspect.signature(function).bind(*args, **kwargs).arguments)
-        if any(part.startswith(MISFIT) for part in cause.args):
-            picture = (exchanged(draft) if draft.name in FILTERS else "") or to_draw(draft)
-            return f"{cause}{picture}" if picture else drawn(cause)
+        if is_misfit(cause):
+            instead = before_channels(draft) or exchanged(draft) or to_draw(draft)
+            return f"{cause}{instead}" if instead else drawn(cause)
         if WHICH_AXES in cause.args:
             return which_axes(draft, cause)
-        picture = to_draw(draft) if any(isinstance(part, Misfit) for part in cause.args) else ""
-        return f"{of_function(draft, cause)}{hint(draft, cause)}{picture}"
+        see = to_draw(draft) if any(isinstance(part, Misfit) for part in cause.args) else ""  # before the draft is mended
+        return f"{of_function(draft, cause)}{hint(draft, cause)}{see}"
     return drawn(cause)
 
 
@@ -81,9 +81,14 @@ def reduction_of_dialect(draft: Draft, cause: Cause) -> str:
 
 
 def drawn(cause: Cause) -> str:
-    """The message of a cause that draws itself: of a window that does not fit, the axis where it does not."""
+    """The message of a cause, and the call that draws it."""
+    return f"{cause}{picture(cause)}"
+
+
+def picture(cause: Cause) -> str:
+    """What a cause that draws itself says of that: of a window that does not fit, the axis where it does not."""
     calls = [part.call for part in cause.args if isinstance(part, Misfit) and part.call]
-    return f"{cause}{TO_SEE_IT}{calls[0]}" if calls else str(cause)
+    return f"{TO_SEE_IT}{calls[0]}" if calls else ""
 
 
 def as_explained(message: str, op: str, x: Any, w: Any) -> str:
@@ -101,37 +106,6 @@ def of_function(draft: Draft, cause: Cause) -> Cause:
     return type(cause)(*(NUMBERS if part == POOLED else part for part in cause.args))
 
 
-def to_draw(draft: Draft) -> str:
-    """A window that does not fit: the call that draws it, if it can be written."""
-    shape, given = draft.shape, draft.given
-    if draft.name in CONVOLUTIONS:
-        op, second = draft.name, shape_of(given["w"])
-    elif "window" in draft.parameters:
-        op, second = draft.name if draft.name.endswith("_pool") else "max_pool", given["window"]
-    else:
-        return ""
-    named = {"window": second} | {name: given[name] for name in DRAWN if given.get(name) is not None}
-    written = {name: literal(value, name) for name, value in named.items()}
-    if shape is None or second is None or any(name == text for name, text in written.items()):
-        return ""
-    window = written.pop("window")
-    options = "".join(f", {name}={text}" for name, text in written.items())
-    return f'{TO_SEE_IT}cn.explain("{op}", {shape}, {window}{options})'
-
-
-def exchanged(draft: Draft) -> str:
-    """mode="valid" with a filter that is longer: NumPy and SciPy exchange it and the data then."""
-    x, k = draft.shape, draft.window
-    if x is None or k is None or len(x) != len(k) or any(n > size for n, size in zip(x, k, strict=True)):
-        return ""
-    if not set(draft.given) <= {"x", "k", "mode"}:
-        return ""
-    draft.given.update(x=draft.given["k"], k=draft.given["x"])
-    draft.written.update(x="k" if draft.name == "convolve" else "np.flip(k)", k="x")
-    draft.switch("convolve", draft.given)
-    return f"; to exchange the two, write {draft}" if draft.failure() is None else ""
-
-
 def which_axes(draft: Draft, cause: Cause) -> str:
     """A window of one int: named with the axes of this array."""
     what = without_hints(cause)
@@ -141,20 +115,12 @@ def which_axes(draft: Draft, cause: Cause) -> str:
     if not shape:
         return f"{what}; shape () has no axis"
     if draft.name == "pool":
-        note = fold_arguments(draft)
-        if note is not None:
-            return f"{what}; {note}"
-    padding = draft.given.get("padding")
-    if isinstance(padding, str) and padding.lower() not in PADDING_WORDS:  # another mistake
-        del draft.given["padding"]
-        draft.settle()
-        found = padded_as(draft, padding.lower(), PAD_MODES)
-        return f"{what}; " + written(
-            draft, f"padding={padding!r}{found[0]}" if found else f"padding={padding!r} is not known"
-        )
+        found = arrange(draft)
+        if found is not None:
+            return f"{what}; {written(draft, found[0]) if found[1] else found[0]}"
     meaning = draft.settle()
     if meaning is None:
-        return f"{what}; {why_not(draft, shape)}"
+        return f"{what}{conclusion(draft)}"
     others = ", or name others with axes=" if len(shape) > 1 else ""
     return f"{what}: write {draft} for {meaning}{others}"
 
@@ -173,20 +139,26 @@ def hint(draft: Draft, cause: Cause) -> str:
     first = cause.args[0]
     topic = str(first) if isinstance(first, Argument) else str(cause).partition("=")[0].partition(" ")[0]
     value = draft.given.get(topic)
-    note = None
-    if draft.name in CONVOLUTIONS and any(part.startswith(OTHER_LAYOUT) for part in cause.args):
-        draft.given["layout"] = "channels_last" if draft.given.get("layout") == "channels_first" else "channels_first"
-        return "" if draft.failure() is not None else f": write {draft}"
+    note: str | None = None
+    if is_misfit(cause):
+        return before_channels(draft)
+    if draft.name in CONVOLUTIONS and is_about_channels(cause):
+        where, known = elsewhere(draft)
+        return written(draft, where) if known else ""
     if draft.name == "pool" and topic in ("window", "init", "reduce_fn"):
-        note = fold_arguments(draft)
+        found = arrange(draft)
+        note = written(draft, found[0]) if found and found[1] else found and found[0]
     elif topic == "window" and isinstance(value, np.ndarray):
-        found = structuring_element(draft, value)
-        note = written(draft, found) if found and shape_of(draft.given["window"]) == (len(np.shape(value)),) else found
+        text = structuring_element(draft, value)
+        note = written(draft, text) if text and shape_of(draft.given["window"]) == (len(np.shape(value)),) else text
     elif topic in OPTIONS and isinstance(value, str):
         note = word_for(draft, topic, value)
     elif topic in FLAGS and type(value) is int and value in (0, 1):
         draft.given[topic] = bool(value)
         note = written(draft, f"{value} is {topic}={bool(value)}")
+    elif topic in WHOLE and whole_numbers(value) is not value:
+        draft.given[topic] = whole_numbers(value)
+        note = written(draft, f"{format_value(value)} is {topic}={draft.given[topic]}")
     elif topic == "output_shape" and spatial_sizes(draft, value) is not value:
         draft.given[topic] = spatial_sizes(draft, value)
         note = f"write {draft}"
@@ -205,6 +177,18 @@ def hint(draft: Draft, cause: Cause) -> str:
     elif draft.name in CONVOLUTIONS and topic == "x" and "needs at least" in str(cause):
         note = one_channel(draft)
     return "" if note is None else f"; {note}"
+
+
+def whole_numbers(value: Any) -> Any:
+    """Floats and texts that stand for ints as ints; anything else as it is."""
+    entries = as_sequence(value)
+    if entries is not None:
+        numbers = tuple(map(whole_numbers, entries))
+        unchanged = all(a is b for a, b in zip(numbers, entries, strict=True))
+        return numbers if ints(numbers) is not None and not unchanged else value
+    if isinstance(value, str):
+        return int(value) if value.isdecimal() else value
+    return int(value) if isinstance(value, (float, np.floating)) and float(value).is_integer() else value
 
 
 def unmasked(draft: Draft, name: str) -> str | None:
@@ -254,7 +238,8 @@ def word_for(draft: Draft, topic: str, value: str) -> str | None:
         draft.given[topic] = close[0]
         return written(draft, f"{close[0]!r} is close to it")
     draft.given[topic] = ours
-    return written(draft, f"{value!r} is {topic}={ours!r} here")
+    more = as_named(draft) if topic == "layout" else ""
+    return written(draft, f"{value!r} is {topic}={ours!r} here{more}")
 
 
 def written(draft: Draft, note: str) -> str:
@@ -267,15 +252,30 @@ def conclusion(draft: Draft) -> str:
     if draft.missing:
         return ""
     if draft.unsettled:
-        return f"; {why_not(draft, draft.shape)}" if draft.shape else ""
+        return on_axes(draft)
     cause = draft.failure()
     if cause is None:
-        return f": write {draft}" + (f" for {draft.meaning}" if draft.meaning else "")
+        return f": write {draft}{draft.ending}" + (f" for {draft.meaning}" if draft.meaning else "")
     cause = of_function(draft, cause)
-    if draft.corrected:  # each mistake is answered once
-        return f"; {cause}"
-    draft.corrected = True
+    if str(cause) in draft.answered:  # each mistake is answered once
+        return ""
+    draft.answered.add(str(cause))
     return f"; {cause}{hint(draft, cause)}"
+
+
+def on_axes(draft: Draft) -> str:
+    """What follows from a draft whose window is one int: on the likeliest axes where the rest can be put right."""
+    if not draft.shape:
+        return ""
+    ways = ways_to_lie(int(draft.given[draft.size_name]), draft.size_name, draft.shape, draft.rank, not draft.of_torch)
+    texts = []
+    for changes, meaning in ways:
+        tried = draft.changed(changes)
+        tried.meaning = meaning
+        texts.append(conclusion(tried))
+        if ": write " in texts[-1]:
+            return texts[-1]
+    return next(filter(None, texts), f"; {why_not(draft, draft.shape)}")
 
 
 def without_hints(cause: Cause) -> str:
@@ -288,25 +288,6 @@ def extended(draft: Draft, mode: str) -> Note | None:
     if found is not None:
         draft.given["mode"] = "valid"
     return found
-
-
-def fold_arguments(draft: Draft) -> str | None:
-    """pool: a reduction of one array, or the order that flax and JAX have."""
-    window, init, fn = (draft.given.get(name) for name in ("window", "init", "reduce_fn"))
-    if not callable(fn) and callable(init) and named_reduction(fn) is None:
-        if as_sequence(window) is not None and isinstance(fn, Number):
-            draft.given.update(init=fn, reduce_fn=init)
-            return written(draft, "the initial value comes before the function")
-        if as_sequence(fn) is None and not is_one_int(fn):
-            return None
-        draft.given.update(window=fn, init=window, reduce_fn=init)  # flax's order
-        return written(draft, "the window comes before the initial value and the function")
-    for given in (fn, init):
-        if named_reduction(given) is not None:
-            note, known = reduction(draft, given)
-            text = f"{name_of(given)}{note}"
-            return written(draft, text) if known else text
-    return None
 
 
 def without_channels(draft: Draft) -> str | None:

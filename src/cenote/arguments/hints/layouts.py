@@ -1,0 +1,158 @@
+"""Channels that do not agree: the layout of the data and the order of the axes of the filters in which they would."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import Cause
+from .drafts import CONVOLUTIONS, Draft, Shape, is_one_int, shape_of
+
+# The axes of filters of a convolution and of its transpose, by where channels are: last, first.
+ORDERS = {
+    False: ("(*k, C/groups, O)", "(O, C/groups, *k)"),
+    True: ("(*k, O/groups, C)", "(C, O/groups, *k)"),
+}
+LAYOUTS = ("channels_last", "channels_first")
+OF_NABLA = {False: ("HWIO", "OIHW"), True: ("HWOI", "IOHW")}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Where the channels of the data are, and in which order the filters have their axes."""
+
+    data_first: bool
+    filters_first: bool
+
+    def agrees(self, x: Shape, w: Shape, groups: int, transposed: bool) -> bool:
+        rank = len(w) - 2
+        channels = x[-1 - rank] if self.data_first else x[-1]
+        outer, inner = w[:2] if self.filters_first else (w[-1], w[-2])
+        spatial = x[len(x) - rank :] if self.data_first else x[-1 - rank : -1]
+        if not transposed and any(k > n for k, n in zip(self.kernel(w), spatial, strict=True)):  # not so likely
+            return False
+        return channels == (outer if transposed else inner * groups)
+
+    def kernel(self, w: Shape) -> Shape:
+        return w[2:] if self.filters_first else w[:-2]
+
+
+def is_about_channels(cause: Cause) -> bool:
+    return len(cause.args) > 1 and re.match(r" has \d+ channels?, axis \d", cause.args[1]) is not None
+
+
+def likely(x: Shape, w: Shape, groups: int, transposed: bool, given: Reading) -> list[Reading]:
+    """How the arrays can be read so that channels agree, not as given: filters are cubes, mostly."""
+    if len(w) < 3 or len(x) < len(w) - 1:
+        return []
+    readings = [Reading(*flags) for flags in itertools.product((given.data_first, not given.data_first), (False, True))]
+    if not all(w) or given.agrees(x, w, 1, transposed):  # groups are what is wrong
+        return []
+    found = [r for r in readings if r != given and r.agrees(x, w, groups, transposed)]
+    return [r for r in found if len(set(r.kernel(w))) == 1] or found
+
+
+def to_first(rank: int) -> tuple[int, ...]:
+    """How filters with channels last are transposed to those with channels first."""
+    return (rank + 1, rank, *range(rank))
+
+
+def to_last(rank: int) -> tuple[int, ...]:
+    return (*range(2, rank + 2), 1, 0)
+
+
+def transpose(name: str, value: Any, order: tuple[int, ...]) -> str:
+    """An array with its axes in another order, as its library writes that."""
+    if type(value).__module__.partition(".")[0] == "torch":
+        return f"{name}.permute{order}"
+    return f"{name}.transpose{order}" if hasattr(value, "transpose") else f"np.transpose({name}, {order})"
+
+
+def elsewhere(draft: Draft) -> tuple[str, bool]:
+    """Of conv and conv_transpose: the sentence about where channels would agree, and whether the draft is then right.
+
+    Where filters can be read in two ways, the draft has the one without a transpose.
+    """
+    x, w, groups = draft.shape, draft.shapes.get("w") or shape_of(draft.given.get("w")), draft.given.get("groups", 1)
+    transposed, first = draft.name == "conv_transpose", draft.given.get("layout") == "channels_first"
+    if draft.name not in CONVOLUTIONS or x is None or w is None or not is_one_int(groups):
+        return "", False
+    readings = likely(x, w, groups, transposed, Reading(first, first))
+    if not readings or "w" in draft.written or len({reading.data_first for reading in readings}) > 1:
+        return "", False
+    data_first = readings[0].data_first
+    words = [f"layout={LAYOUTS[data_first]!r}"] if data_first != first else []
+    order = (to_first if data_first else to_last)(len(w) - 2)
+    moved = transpose("w", draft.given["w"], order)
+    draft.given["layout"] = LAYOUTS[data_first]
+    if not data_first and data_first == first:
+        del draft.given["layout"]  # the default
+    if len(readings) == 2:
+        draft.ending = (
+            f" if the axes of w are {ORDERS[transposed][data_first]}, with {moved} if they are "
+            f"{ORDERS[transposed][not data_first]}"
+        )
+    elif readings[0].filters_first != data_first:
+        words.append(f"w transposed to {ORDERS[transposed][data_first]}")
+        draft.written["w"], draft.shapes["w"] = moved, tuple(w[i] for i in order)
+    return f"; with {' and '.join(words)} they would agree", True
+
+
+def as_named(draft: Draft) -> str:
+    """Filters for a layout in another library's word: transposed, if they are cubes in the other order only."""
+    x, w, groups = draft.shape, shape_of(draft.given.get("w")), draft.given.get("groups", 1)
+    transposed, first = draft.name == "conv_transpose", draft.given["layout"] == "channels_first"
+    if x is None or w is None or len(x) < len(w) - 1 or not is_one_int(groups) or "w" in draft.written:
+        return ""
+    now, other = Reading(first, first), Reading(first, not first)
+    if not other.agrees(x, w, groups, transposed) or len(set(other.kernel(w))) > 1 or len(set(now.kernel(w))) == 1:
+        return ""
+    order = (to_first if first else to_last)(len(w) - 2)
+    draft.written["w"], draft.shapes["w"] = (
+        transpose("w", draft.given["w"], order),
+        tuple(w[i] for i in order),
+    )
+    return f", with w transposed to {ORDERS[transposed][first]}"
+
+
+def of_dialect(draft: Draft) -> str:
+    """The same of a dialect's function: mygrad and torch have channels first, nabla has names for layouts."""
+    names = list(draft.parameters)
+    found = re.match(r"conv(_?transpose)?(\dd|_nd)?(_transpose)?$", draft.name)
+    if found is None or not {"weight", "filter", "filter_bank"} & set(names[1:2]):
+        return ""
+    x, w = (shape_of(draft.given.get(name)) for name in names[:2])
+    groups, transposed = draft.given.get("groups", 1), "transpose" in draft.name
+    if x is None or w is None or not is_one_int(groups):
+        return ""
+    if "input_layout" in names:
+        orders = OF_NABLA[transposed]
+        given = Reading(draft.given.get("input_layout") == "NCHW", draft.given.get("filter_layout") == orders[1])
+    else:
+        orders, given = ORDERS[transposed], Reading(True, True)
+    readings = likely(x, w, groups, transposed, given)
+    if len(readings) != 1:
+        return ""
+    reading, words = readings[0], []
+    for name, i in zip(names[:2], (0, 1), strict=True):
+        now, then = (given.data_first, given.filters_first)[i], (reading.data_first, reading.filters_first)[i]
+        if now == then:
+            continue
+        if "input_layout" in names:
+            option = ("input_layout", "filter_layout")[i]
+            draft.given[option] = (("NHWC", "NCHW"), orders)[i][then]
+            words.append(f"{option}={draft.given[option]!r}")
+        else:
+            order = to_first(len(w) - 2) if i else data_to_first(len(x), len(w) - 2)
+            draft.written[name] = transpose(name, draft.given[name], order)
+            data = "(N, C, *spatial)" if len(x) == len(w) else "(C, *spatial)"
+            words.append(f"{name} transposed to {orders[1] if i else data}")
+    return f"; with {' and '.join(words)} they would agree: write {draft}"
+
+
+def data_to_first(ndim: int, rank: int) -> tuple[int, ...]:
+    """How data with channels last are transposed to those with channels first."""
+    batch = ndim - rank - 1
+    return (*range(batch), ndim - 1, *range(batch, ndim - 1))

@@ -1,0 +1,134 @@
+"""Data and filters in different layouts: the advised call has the values that were meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+import cenote as cn
+from advice import NAMES, advised
+from cenote.dialects import mygrad, nabla
+from cenote.dialects import torch as F  # noqa: N812
+
+rng = np.random.default_rng(5)
+NCHW, OIHW = rng.standard_normal((2, 3, 9, 11)), rng.standard_normal((8, 3, 5, 5))
+CUBES = rng.standard_normal((8, 3, 3, 3))  # which can be read as HWIO filters of 3 channels too
+IOHW = rng.standard_normal((3, 8, 2, 2))
+NCL, OIL = rng.standard_normal((2, 4, 30)), rng.standard_normal((8, 4, 5))
+KINDS: dict[str, Callable[[Any], Any]] = {
+    "numpy": np.asarray,
+    "torch": torch.tensor,
+    "jax": jnp.asarray,
+    "Tensor": cn.Tensor,
+    "list": np.ndarray.tolist,
+}
+
+
+def last(x: Any) -> Any:
+    """Data, channels last."""
+    return np.ascontiguousarray(np.moveaxis(x, 1, -1))
+
+
+def filters_last(w: Any) -> Any:
+    """HWIO, or HWOI of a transposed convolution."""
+    return np.ascontiguousarray(np.moveaxis(w, (1, 0), (-2, -1)))
+
+
+def followed(call: Callable[..., Any], names: dict[str, Any]) -> Any:
+    with pytest.raises((TypeError, ValueError), match="they would agree: write ") as failure:
+        call()
+    text = advised(str(failure.value))
+    assert text is not None
+    result = eval(text, NAMES | names)
+    return np.asarray(result.data if isinstance(result, cn.Tensor) else result)
+
+
+def meant(x: Any, w: Any, transposed: bool = False, **options: Any) -> Any:
+    f = torch.nn.functional
+    convolve = {3: f.conv1d, 4: f.conv_transpose2d if transposed else f.conv2d}[x.ndim]
+    return convolve(torch.tensor(x), torch.tensor(w), **options).numpy()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("w", [OIHW, CUBES], ids=["5 by 5", "3 by 3"])
+def test_images_with_filters_of_the_other_layout(w: Any, kind: str) -> None:
+    make = KINDS[kind]
+    images, filters = make(NCHW), make(filters_last(w))
+    got = followed(lambda: cn.conv(images, filters, stride=2, padding=1), {"x": images, "w": filters})
+    np.testing.assert_allclose(got, meant(NCHW, w, stride=2, padding=1), rtol=1e-5, atol=1e-4)
+    if w is OIHW:  # the 3 by 3 filters can be used as they are
+        images, filters = make(last(NCHW)), make(w)
+        got = followed(lambda: cn.conv(images, filters), {"x": images, "w": filters})
+        np.testing.assert_allclose(got, last(meant(NCHW, w)), rtol=1e-5, atol=1e-4)
+        got = followed(lambda: cn.conv(images, filters, layout="channels_first"), {"x": images, "w": filters})
+        np.testing.assert_allclose(got, last(meant(NCHW, w)), rtol=1e-5, atol=1e-4)
+
+
+def test_transposed_convolutions() -> None:
+    filters, expected = filters_last(IOHW), meant(NCHW, IOHW, transposed=True, stride=2)
+    got = followed(lambda: cn.conv_transpose(NCHW, filters, stride=2), {"x": NCHW, "w": filters})
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+    images = last(NCHW)
+    got = followed(lambda: cn.conv_transpose(images, IOHW, stride=2), {"x": images, "w": IOHW})
+    np.testing.assert_allclose(got, last(expected), rtol=1e-12, atol=1e-12)
+
+
+def test_filters_that_can_be_read_in_two_ways() -> None:
+    filters = filters_last(OIL[:, :, :3])  # (3, 4, 8), where (O, C, k) of 3 filters would be right, too
+    with pytest.raises(ValueError, match=r"if the axes of w are \(O, C/groups, \*k\), with w\.tr.* if") as failure:
+        cn.conv(NCL, filters)
+    first = advised(str(failure.value))
+    other = str(failure.value).partition(", with ")[2].partition(" if they")[0]
+    assert first is not None
+    names = NAMES | {"x": NCL, "w": filters}
+    np.testing.assert_allclose(eval(first, names), meant(NCL, filters), rtol=1e-12, atol=1e-12)
+    got = eval(first.replace("w,", f"{other},"), names)
+    np.testing.assert_allclose(got, meant(NCL, OIL[:, :, :3]), rtol=1e-12, atol=1e-12)
+
+
+def test_a_layout_in_anothers_word_with_filters_of_that_other() -> None:
+    free: Any = cn
+    filters = filters_last(CUBES)
+    with pytest.raises(ValueError, match=r"is layout='channels_first' here, with w transposed to") as failure:
+        free.conv(NCHW, filters, layout="NCHW")
+    got = eval(advised(str(failure.value)) or "", NAMES | {"x": NCHW, "w": filters})
+    np.testing.assert_allclose(got, meant(NCHW, CUBES), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_the_dialect_of_torch(kind: str) -> None:
+    make, expected = KINDS[kind], meant(NCHW, OIHW)
+    other, filters_of_other = last(NCHW), filters_last(OIHW)
+    for x, w in ((other, OIHW), (NCHW, filters_of_other), (other, filters_of_other), (other[0], OIHW)):
+        images, filters = make(x), make(w)
+        names = {"conv2d": F.conv2d, "input": images, "weight": filters}
+        got = followed(lambda: F.conv2d(images, filters), names)  # noqa: B023
+        np.testing.assert_allclose(got, expected if x.ndim == 4 else expected[0], rtol=1e-12, atol=1e-12)
+    names = {"conv_transpose2d": F.conv_transpose2d, "input": NCHW, "weight": filters_last(IOHW)}
+    got = followed(lambda: F.conv_transpose2d(NCHW, filters_last(IOHW)), names)
+    np.testing.assert_allclose(got, meant(NCHW, IOHW, transposed=True), rtol=1e-12, atol=1e-12)
+
+
+def test_the_dialects_of_mygrad_and_nabla() -> None:
+    expected, images = meant(NCHW, OIHW), last(NCHW)
+    names = {"conv_nd": mygrad.conv_nd, "x": images, "filter_bank": OIHW}
+    got = followed(lambda: mygrad.conv_nd(images, OIHW, stride=1), names)
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+    for x, w in ((NCHW, OIHW), (NCHW, filters_last(OIHW)), (images, OIHW)):
+        got = followed(lambda: nabla.conv2d(x, w), {"conv2d": nabla.conv2d, "x": x, "filter": w})  # noqa: B023
+        np.testing.assert_allclose(got, expected if x is NCHW else last(expected), rtol=1e-12, atol=1e-12)
+    transposed, w = meant(NCHW, IOHW, transposed=True), IOHW
+    names = {"conv2d_transpose": nabla.conv2d_transpose, "x": images, "filter": w}
+    got = followed(lambda: nabla.conv2d_transpose(images, w), names)
+    np.testing.assert_allclose(got, last(transposed), rtol=1e-12, atol=1e-12)
+
+
+def test_nothing_is_advised_where_it_would_not_agree() -> None:
+    for x, w, groups in ((NCHW, np.ones((5, 5, 7, 8)), 1), (last(NCHW), np.ones((5, 5, 3, 8)), 3)):
+        with pytest.raises(ValueError, match=r"takes \S+ = \d+$"):
+            cn.conv(x, w, groups=groups)
