@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import itertools
 import re
@@ -289,3 +290,65 @@ def test_attributes_of_tensors() -> None:
             getattr(x, name)
     with pytest.raises(AttributeError, match=r"^Tensor has no attribute 'nonsense'$"):
         x.nonsense  # noqa: B018
+
+
+IN_MODULES = {
+    "cenote.dialects.flax.nnx.max_pooling": ": write cn.dialects.flax.nnx.max_pool",
+    "cenote.dialects.flax.linen.MaxPool": ": write cn.dialects.flax.linen.max_pool",
+    "cenote.dialects.flax.avg_pol": ": write cn.dialects.flax.avg_pool",
+    "cenote.dialects.flax.sum_pool": ": write cn.sum_pool",
+    "cenote.dialects.flax.Conv": ": write cn.conv(x, w)",
+    "cenote.dialects.flax.relu": ": there are avg_pool, max_pool, min_pool and pool",
+    "cenote.dialects.torch.max_pool4d": (
+        ": there are max_pool1d, max_pool2d and max_pool3d; write cn.max_pool(x, (2, 2, 2, 2))"
+    ),
+    "cenote.dialects.torch.max_pool": ": there are max_pool1d, max_pool2d and max_pool3d; write cn.max_pool",
+    "cenote.dialects.torch.MaxPool2d": (
+        ": there is no such layer here, only the function: write cn.dialects.torch.max_pool2d"
+    ),
+    "cenote.dialects.torch.min_pool2d": ": write cn.min_pool(x, (2, 2))",
+    "cenote.dialects.torch.relu": "",
+    "cenote.dialects.nabla.max_pool": ": write cn.dialects.nabla.max_pool2d",
+    "cenote.dialects.nabla.conv2d_t": ": write cn.dialects.nabla.conv2d_transpose",
+    "cenote.dialects.nabla.Tensors": ": write cn.dialects.nabla.Tensor",
+    "cenote.dialects.nabla.conv1d": (
+        ": there is conv2d; write cn.conv(x, w) where channels are last, or cn.dialects.torch.conv1d with the "
+        "arguments of torch"
+    ),
+    "cenote.dialects.torchlean.maxpool": ": write cn.dialects.torchlean.max_pool",
+    "cenote.dialects.torchlean.max_pool_2d_spec": ": write cn.dialects.torchlean.max_pool_spec",
+    "cenote.dialects.torchlean.global_avg_pool": ": write cn.dialects.torchlean.global_avg_pool_spec",
+    "cenote.dialects.d2l.pool": ": write cn.dialects.d2l.pool2d",
+    "cenote.dialects.d2l.jax.pool": ": write cn.dialects.d2l.jax.pool2d",
+    "cenote.dialects.d2l.corr2d": ": there is pool2d",
+    "cenote.dialects.mygrad.conv2d": ": write cn.dialects.mygrad.conv_nd",
+    "cenote.dialects.mygrad.nnet.avg_pool": ": write cn.avg_pool",
+    "cenote.dialects.mygrad.nnet.layers.conv": ": write cn.dialects.mygrad.nnet.layers.conv_nd",
+    "cenote.torch.MaxPol2d": ": write cenote.torch.MaxPool2d",
+    "cenote.torch.Conv2d": ": there is no such layer here, only the function: write cenote.torch.conv2d",
+    "cenote.torch.MaxPool4d": ": there are MaxPool1d, MaxPool2d and MaxPool3d; write cn.max_pool(x, (2, 2, 2, 2))",
+}
+
+
+@pytest.mark.parametrize(("path", "hint"), IN_MODULES.items())
+def test_names_that_a_dialect_does_not_have(path: str, hint: str) -> None:
+    module, _, name = path.rpartition(".")
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as failure:
+        getattr(importlib.import_module(module), name)
+    assert str(failure.value) == f"module '{module}' has no attribute '{name}'{hint}"
+    kind = "cannot import name" if hint else "cannot import name .* \\("  # Python's own
+    with pytest.raises(ImportError, match=kind) as failed:
+        exec(f"from {module} import {name}")
+    assert str(failed.value).endswith(hint or ")")
+    if "write " in hint:
+        text = advised(hint) or hint.partition("write ")[2]
+        arrays = {"x": np.ones((2, 3, 8, 9)), "w": np.ones((1, 1, 9, 2))}
+        assert eval(text, {**NAMES, **arrays, "cenote": cn}) is not None
+
+
+@pytest.mark.parametrize("name", sorted({path.rpartition(".")[0] for path in IN_MODULES}))
+def test_names_that_tools_ask_modules_for(name: str) -> None:
+    module = importlib.import_module(name)
+    assert not hasattr(module, "__wrapped__")
+    with pytest.raises(AttributeError, match=r"has no attribute '_x'$"):
+        module._x  # noqa: B018

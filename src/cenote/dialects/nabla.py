@@ -20,7 +20,7 @@ by an integer array is zeros, not None. ``Tensor`` is cenote's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
@@ -30,9 +30,12 @@ from ..arguments.values import as_int, as_sequence, per_axis
 from ..autodiff import transforms as autodiff
 from ..autodiff.tensor import Tensor
 from ..backends.dispatch import operand
-from ._common import call
+from ._common import call, missing_names
 
 __all__ = ["Tensor", "avg_pool2d", "conv2d", "conv2d_transpose", "grad", "jvp", "max_pool2d", "vjp"]
+
+if not TYPE_CHECKING:  # type checkers would take any name for an attribute
+    __getattr__ = missing_names(__name__, __all__)
 
 Pair: TypeAlias = int | tuple[int, int]
 Padding: TypeAlias = int | tuple[int, int] | tuple[int, int, int, int]
@@ -152,7 +155,6 @@ def conv2d(
     array([[2100.5,  300.5],
            [8754.5,  906.5]])
 
-
     Parameters
     ----------
     x : array_like or Tensor
@@ -204,7 +206,6 @@ def conv2d_transpose(
     array([  1.,  10., 102.,  20., 200.])
     >>> nabla.conv2d_transpose(x, filter, stride=2, padding=(0, 0, 1, 1), output_paddings=(0, 1)).ravel()
     array([ 10., 102.,  20., 200.])
-
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +38,7 @@ from ..arguments.errors import BadType, BadValue, format_value, public
 from ..arguments.values import Ints, as_flag, real_number
 from ..backends.dispatch import dispatch
 from ..dtypes import has_nan, is_complex, is_signed
-from ._common import call
+from ._common import call, missing_names
 from ._torch import (
     NAMES,
     as_doubles,
@@ -85,6 +85,9 @@ __all__ = [
     "max_unpool2d",
     "max_unpool3d",
 ]
+
+if not TYPE_CHECKING:  # type checkers would take any name for an attribute
+    __getattr__ = missing_names(__name__, __all__)
 
 Sizes = int | Sequence[int | None]
 

@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,7 +43,7 @@ from ..arguments.errors import BadType, BadValue, describe_type, format_value, p
 from ..arguments.values import Ints, per_axis, real_number
 from ..backends.dispatch import operand
 from ._classes import answered
-from ._common import call, ints
+from ._common import call, ints, missing_names
 from ._sections import with_sections
 from ._torchlean import NAMES, TEXTS, Function, camel_case, form, forms, pulled, pushed, spatial
 
@@ -62,6 +62,9 @@ __all__ = [
     "smooth_max_pool_spatial_jvp_spec", "smooth_max_pool_spatial_spec", "smooth_max_pool_spatial_vjp",
     "smooth_max_pool_spec", "smooth_max_pool_vjp",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # type checkers would take any name for an attribute
+    __getattr__ = missing_names(__name__, __all__)
 
 
 @dataclass(frozen=True)

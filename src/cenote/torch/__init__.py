@@ -16,7 +16,10 @@ The functions have the signatures, defaults, shapes and dtypes of ``torch.nn.fun
 pooling layers of a model. Tensors are on the CPU.
 """
 
+from typing import TYPE_CHECKING
+
 from ..backends.torch import functions as _functions  # noqa: F401  which defines the operators of exported programs
+from ..dialects._common import missing_names
 from .acceleration import accelerate
 from .functional import (
     adaptive_avg_pool1d,
@@ -146,3 +149,6 @@ __all__ = [
     "smooth_max_pool2d",
     "smooth_max_pool3d",
 ]
+
+if not TYPE_CHECKING:  # type checkers would take any name for an attribute
+    __getattr__ = missing_names(__name__, __all__)

@@ -20,6 +20,7 @@ CALLS = functions.CALLS | filters.CALLS
 NOTES = functions.NOTES | filters.NOTES
 NO_CALL = functions.NO_CALL | filters.NO_CALL
 RANK = re.compile(r"([1-9n])d(?=$|transpose)")
+MOST = 8  # names that a message has room for
 DEFAULT_RANKS = {"medfilt": 1}  # 2, if a name does not say how many dimensions
 MODULES = re.compile(r"((Max|Min|Avg|LP|AdaptiveMax|AdaptiveAvg|SmoothMax)Pool|MaxUnpool)[123]d")
 # Names that come with a module of the package, which `import cenote` does not import.
@@ -27,16 +28,16 @@ IMPORTS = {"torch": "torch", "accelerate": "torch", "jax": "jax", "xarray": "xar
 DIALECTS = ("torch", "mygrad", "d2l", "nabla", "flax", "torchlean")
 
 
-def no_such_name(name: str, public: list[str]) -> Exception:
-    """The error for a name that the package does not have, to be raised by its ``__getattr__``.
+def no_such_name(name: str, public: list[str], module: str = PACKAGE) -> Exception:
+    """The error for a name that the package or one of its modules does not have, raised by its ``__getattr__``.
 
     Python replaces an AttributeError in ``from cenote import name`` by an ImportError of its own, without the hint.
     """
-    hint = missing_name(name, public)
+    hint = missing_name(name, public) if module == PACKAGE else missing_in_module(name, public, module)
     line = sys._getframe(2)  # of the user's
     if hint and line.f_lasti >= 0 and line.f_code.co_code[line.f_lasti] == dis.opmap["IMPORT_FROM"]:
-        return ImportError(f"cannot import name {name!r} from {PACKAGE!r}{hint}", name=PACKAGE)
-    return AttributeError(f"module {PACKAGE!r} has no attribute {name!r}{hint}")
+        return ImportError(f"cannot import name {name!r} from {module!r}{hint}", name=module)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
 
 
 def missing_name(name: str, public: list[str]) -> str:
@@ -51,8 +52,46 @@ def missing_name(name: str, public: list[str]) -> str:
     answer = of_other_library(name)
     if answer is not None:
         return answer
-    close = [other for other in difflib.get_close_matches(name.lower(), public, 3, 0.82) if is_misspelt(name, other)]
-    return f": write cn.{close[0]}" if close else ""
+    close = misspelt(name, public)
+    return f": write cn.{close}" if close else ""
+
+
+def missing_in_module(name: str, public: list[str], module: str) -> str:
+    """The same for a dialect, or for what people of torch import: its own name, or where else a name is found."""
+    path = module.replace(PACKAGE, "cn", 1) if "dialects" in module else module
+    rank, stem = taken_apart(name)
+    classes = name[:1].isupper()
+    alike = [other for other in public if taken_apart(other)[1] == stem and other[:1].isupper() == classes]
+    if len(alike) > 1 and RANK.search(name.lower()):
+        same = [other for other in alike if taken_apart(other)[0] == rank]
+        alike = same or alike
+    if len(alike) == 1 and (not RANK.search(name.lower()) or rank in (2, taken_apart(alike[0])[0])):
+        return f": write {path}.{alike[0]}"
+    close = None if alike else misspelt(name, public)
+    if close and classes and close[:1].islower() and module.endswith(".torch"):
+        return f": there is no such layer here, only the function: write {path}.{close}"
+    if close:
+        return f": write {path}.{close}"
+    package = importlib.import_module(PACKAGE)
+    here = f": write cn.{name}" if name in package.__all__ else missing_name(name, package.__all__)
+    listed = alike or ([] if here else public)
+    there = f": there {'is' if len(listed) == 1 else 'are'} {enumerated(listed)}" if 0 < len(listed) <= MOST else ""
+    return f"{there}; {here.removeprefix(': ')}" if there and here else there or here
+
+
+def misspelt(name: str, public: list[str]) -> str | None:
+    """The public name that is most likely meant: one that begins so, or else one that is close to it."""
+    if "_" in name and len(begins := [other for other in public if other.startswith(name)]) == 1:
+        return begins[0]
+    by_lower: dict[str, str] = {}
+    for other in sorted(public, key=lambda other: other[:1].isupper() == name[:1].isupper()):
+        by_lower[other.lower()] = other  # the last of two is the class, if a class was asked for
+    close = difflib.get_close_matches(name.lower(), by_lower, 3, 0.82)
+    return next((by_lower[other] for other in close if is_misspelt(name, other)), None)
+
+
+def enumerated(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def of_other_library(name: str) -> str | None:

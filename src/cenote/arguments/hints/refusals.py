@@ -62,7 +62,8 @@ def advise(function: Function, cause: Cause, args: tuple[Any, ...], kwargs: Mapp
             return f"{cause}{instead}" if instead else drawn(cause)
         if WHICH_AXES in cause.args:
             return which_axes(draft, cause)
-        see = to_draw(draft) if any(isinstance(part, Misfit) for part in cause.args) else ""  # before the draft is mended
+        # Before the draft is mended.
+        see = to_draw(draft) if any(isinstance(part, Misfit) for part in cause.args) else ""
         return f"{of_function(draft, cause)}{hint(draft, cause)}{see}"
     return drawn(cause)
 

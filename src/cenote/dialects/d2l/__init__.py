@@ -13,7 +13,7 @@ without a word and answers with zeros, is an error here, and so is a window that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +24,12 @@ from ...arguments.values import choice
 from ...autodiff.tensor import Tensor
 from ...backends.dispatch import operand
 from ...dtypes import select_dtype
-from .._common import call, ints
+from .._common import call, ints, missing_names
 
 __all__ = ["pool2d"]
+
+if not TYPE_CHECKING:  # type checkers would take any name for an attribute
+    __getattr__ = missing_names(__name__, __all__)
 
 NAMES = {"window": "pool_size", "x": "X"}
 

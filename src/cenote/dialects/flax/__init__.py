@@ -30,7 +30,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,9 +40,12 @@ from ...arguments.errors import BadType, BadValue, describe_type, format_value, 
 from ...arguments.values import INT64_MAX, as_flag, as_int, as_sequence
 from ...backends.dispatch import operand
 from ...dtypes import is_complex
-from .._common import call, ints
+from .._common import call, ints, missing_names
 
 __all__ = ["avg_pool", "max_pool", "min_pool", "pool"]
+
+if not TYPE_CHECKING:  # type checkers would take any name for an attribute
+    __getattr__ = missing_names(__name__, __all__)
 
 Padding: TypeAlias = str | Sequence[tuple[int, int]]
 Pairs: TypeAlias = tuple[tuple[int, int], ...]

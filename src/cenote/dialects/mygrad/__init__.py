@@ -16,7 +16,13 @@ As there, a Tensor can be changed in place, ``x += y`` and ``x[0] = 3``, which i
 views. ``nnet`` and ``nnet.layers`` have the two functions as well, for mygrad's own import lines.
 """
 
+from typing import TYPE_CHECKING
+
+from .._common import missing_names
 from .nnet import conv_nd, max_pool
 from .tensors import Tensor, tensor
 
 __all__ = ["Tensor", "conv_nd", "max_pool", "tensor"]
+
+if not TYPE_CHECKING:  # type checkers would take any name for an attribute
+    __getattr__ = missing_names(__name__, __all__)

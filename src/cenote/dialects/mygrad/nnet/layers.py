@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
@@ -11,10 +11,13 @@ from ....arguments.errors import BadValue, format_value, pluralize, public
 from ....arguments.values import Ints, as_flag, per_axis
 from ....autodiff import tensor as autodiff
 from ....backends.dispatch import operand
-from ..._common import call, ints
+from ..._common import call, ints, missing_names
 from ..tensors import Tensor, adopted, variable
 
 __all__ = ["conv_nd", "max_pool"]
+
+if not TYPE_CHECKING:  # type checkers would take any name for an attribute
+    __getattr__ = missing_names(__name__, __all__)
 
 NAMES = {"window": "pool", "w": "filter_bank"}
 
