@@ -7,19 +7,8 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..arguments.errors import Argument, BadType, BadValue, Deferred, describe_type, format_value, hints, pluralize
+from ..arguments.errors import Argument, BadType, BadValue, Deferred, describe_type, format_value, pluralize
 from ..arguments.values import as_int, as_sequence
-
-
-def missing_names(module: str, public: list[str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module: what to write for a name that it does not have."""
-
-    def missing_name(name: str) -> Any:
-        if name.startswith("_"):  # which tools ask for
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        raise hints().no_such_name(name, public, module)
-
-    return missing_name
 
 
 def ints(name: str, value: object, least: int, count: int | None = None) -> tuple[int, ...]:

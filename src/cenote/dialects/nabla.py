@@ -30,7 +30,8 @@ from ..arguments.values import as_int, as_sequence, per_axis
 from ..autodiff import transforms as autodiff
 from ..autodiff.tensor import Tensor
 from ..backends.dispatch import operand
-from ._common import call, missing_names
+from ._common import call
+from ._missing import missing_names
 
 __all__ = ["Tensor", "avg_pool2d", "conv2d", "conv2d_transpose", "grad", "jvp", "max_pool2d", "vjp"]
 

@@ -38,7 +38,8 @@ from ..arguments.errors import BadType, BadValue, format_value, public
 from ..arguments.values import Ints, as_flag, real_number
 from ..backends.dispatch import dispatch
 from ..dtypes import has_nan, is_complex, is_signed
-from ._common import call, missing_names
+from ._common import call
+from ._missing import missing_names
 from ._torch import (
     NAMES,
     as_doubles,

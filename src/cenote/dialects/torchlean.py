@@ -43,7 +43,8 @@ from ..arguments.errors import BadType, BadValue, describe_type, format_value, p
 from ..arguments.values import Ints, per_axis, real_number
 from ..backends.dispatch import operand
 from ._classes import answered
-from ._common import call, ints, missing_names
+from ._common import call, ints
+from ._missing import missing_names
 from ._sections import with_sections
 from ._torchlean import NAMES, TEXTS, Function, camel_case, form, forms, pulled, pushed, spatial
 

@@ -19,7 +19,7 @@ pooling layers of a model. Tensors are on the CPU.
 from typing import TYPE_CHECKING
 
 from ..backends.torch import functions as _functions  # noqa: F401  which defines the operators of exported programs
-from ..dialects._common import missing_names
+from ..dialects._missing import missing_names
 from .acceleration import accelerate
 from .functional import (
     adaptive_avg_pool1d,

@@ -9,10 +9,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import describe_type, format_value
+from ..values import as_sequence
 from . import keywords
 from .dimensions import has_names, name_dimensions
-from .drafts import Draft, Function, Note, is_dialect, literal, picture_axes, public_functions, shape_of
+from .drafts import (
+    FILTERS,
+    Draft,
+    Function,
+    Note,
+    is_dialect,
+    is_one_int,
+    literal,
+    picture_axes,
+    public_functions,
+    shape_of,
+)
 from .folds import arrange
+from .names import enumerated
+from .paddings import boundary
 from .reductions import name_of, named_reduction, reduction
 from .refusals import conclusion
 from .words import POSITIONS, SYNONYMS, WINDOWED
@@ -164,13 +178,13 @@ def answer(draft: Draft, word: str, value: Any) -> Note:
         draft.given[ours] = value if is_dialect(draft.function) else keywords.own_value(draft, ours, word, value)
         return f" is called {ours} here", True
     close = difflib.get_close_matches(word, [name for name in draft.parameters if name not in draft.given], 1, 0.7)
-    if close:
+    if close and (word.count("_") == close[0].count("_") or "_" not in word):  # padding_mode is not padding
         draft.given[close[0]] = value
         return f" is not an argument, {close[0]} is", True
     if not is_dialect(draft.function):
         others = [name for name, function in public_functions().items() if takes(function, word)]
         if 0 < len(others) <= 4:
-            return f" is an argument of {' and '.join(others)}, not of {draft.name}", False
+            return f" is an argument of {enumerated(others)}, not of {draft.name}", False
     return f" is not an argument of {draft.name}, which has {', '.join(draft.parameters)}", False
 
 
@@ -225,10 +239,21 @@ def by_name(draft: Draft, by_position: list[str], extra: tuple[Any, ...]) -> Not
         return note, 0 < len(extra) <= len(missing)
     if norm_before_window(draft, extra):
         return "p is given by name, and the window comes after x", True
+    size = draft.given.get("output_size")
+    if is_one_int(size) and all(map(is_one_int, extra)):
+        draft.given["output_size"] = (size, *extra)
+        return "the sizes of all axes are one tuple", True
+    if draft.name in FILTERS and len(extra) == 2 and all(isinstance(value, str) for value in extra):  # scipy.signal
+        draft.given["mode"] = extra[0]
+        found = boundary(draft, extra[1])
+        if found is not None:
+            return f"mode is given by name; boundary={extra[1]!r}{found[0]}", found[1]
     if len(extra) == 1 and "window" in draft.given and named_reduction(extra[0]):  # skimage's block_reduce
         note, known = reduction(draft, extra[0])
         return f"{name_of(extra[0])}{note}", known
-    note = f"{shown(extra[0])} is a {ORDINALS[count]} positional argument, and only {only} positional"
+    array = isinstance(getattr(extra[0], "shape", None), tuple)  # too long to be shown
+    first = describe_type(extra[0]) if array else shown(extra[0])
+    note = f"{first} is a {ORDINALS[count]} positional argument, and only {only} positional"
     left = [name for name in POSITIONS.get(draft.name, WINDOWED) if name in draft.parameters]
     if draft.name == "smooth_max_pool" and isinstance(extra[0], float):
         left = ["beta", *left[:-1]]
@@ -271,6 +296,8 @@ def fill_in(draft: Draft, name: str) -> Note:
         if draft.settle() is not None:
             return "window is missing, the size of the window on each axis", True
         del draft.given["window"]
+    if draft.name == "max_unpool" and name == "window" and as_sequence(draft.given.get("indices")) is not None:
+        return "indices are missing, which max_pool gives with return_indices=True", False
     found = arrange(draft) if draft.name == "pool" and not is_dialect(draft.function) else None
     if found is not None:
         return found

@@ -296,6 +296,42 @@ def auxiliary(draft: Draft, value: Any) -> Note | None:
     return (" is not needed", True) if value is False else (": f returns its value alone", False)
 
 
+def side(draft: Draft, value: Any) -> Note | None:
+    """Of coarsen: where elements are left out that fill no window."""
+    if "ceil_mode" not in draft.parameters:
+        return None
+    if isinstance(value, str) and value == "left":
+        return " is not needed: elements that fill no window are left out at the end", True
+    return ": to leave out elements at the start, slice x first", False
+
+
+def iterations(draft: Draft, value: Any) -> Note | None:
+    if "window" not in draft.parameters:
+        return None
+    once = is_one_int(value) and value == 1
+    return (" is not needed", True) if once else (": call it as many times", False)
+
+
+OF_OPENCV = {0: "constant", 1: "edge", 2: "symmetric", 3: "wrap", 4: "reflect"}  # cv2.BORDER_CONSTANT and others
+
+
+def border_type(draft: Draft, value: Any) -> Note | None:
+    """OpenCV's, whose results are as many as the elements."""
+    word = OF_OPENCV.get(value) if is_one_int(value) else None
+    if word is None:
+        return padding_mode(draft, value)
+    if draft.name not in FILTERS:
+        draft.given.setdefault("stride", 1)
+    draft.settle()
+    if word == "constant":
+        draft.given["mode" if draft.name in FILTERS else "padding"] = "same"
+        return ": elements outside of x are zeros, or never chosen", True
+    found = padded_as(draft, word, {word: word}, scipy=True)
+    if found is not None and draft.name in FILTERS:
+        draft.given["mode"] = "valid"
+    return found
+
+
 Rule = Callable[[Draft, Any], Note | None]
 RULES: dict[str, Rule] = {
     **dict.fromkeys(
@@ -305,8 +341,10 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("data_format", "image_data_format"), filters_of_keras),
     "mode": mode,
     "padding_mode": padding_mode,
-    "border_type": padding_mode,
-    "bordertype": padding_mode,
+    "border_type": border_type,
+    "bordertype": border_type,
+    "iterations": iterations,
+    "side": side,
     "boundary": boundary,
     **dict.fromkeys(
         SYNONYMS["reduce_fn"]

@@ -100,6 +100,22 @@ def elsewhere(draft: Draft) -> tuple[str, bool]:
     return f"; with {' and '.join(words)} they would agree", True
 
 
+def channels_per_group(draft: Draft) -> str:
+    """Filters with all channels, where groups= gives each of them a part."""
+    x, w, groups = draft.shape, shape_of(draft.given.get("w")), draft.given.get("groups", 1)
+    first = draft.given.get("layout") == "channels_first"
+    if draft.name != "conv" or x is None or w is None or "w" in draft.written or not is_one_int(groups):
+        return ""
+    if len(w) < 3 or len(x) < len(w) - 1 or groups < 2 or not Reading(first, first).agrees(x, w, 1, False):
+        return ""
+    axis = 1 if first else len(w) - 2
+    if w[axis] % groups:
+        return f"; groups={groups} does not divide the {w[axis]} channels"
+    shape = (*w[:axis], w[axis] // groups, *w[axis + 1 :])
+    count = f"{w[axis]}/{groups} = {shape[axis]}"
+    return f"; with {groups} groups each filter has {count} channels, and w has shape {shape}"
+
+
 def as_named(draft: Draft) -> str:
     """Filters for a layout in another library's word: transposed, if they are cubes in the other order only."""
     x, w, groups = draft.shape, shape_of(draft.given.get("w")), draft.given.get("groups", 1)

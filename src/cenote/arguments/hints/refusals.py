@@ -12,26 +12,30 @@ import numpy as np
 
 from ...dtypes import is_differentiable
 from ..arrays import MASKED, NUMBERS, POOLED
-from ..errors import TO_SEE_IT, WHICH_AXES, Argument, Cause, Hint, Misfit, format_value
-from ..values import as_sequence
+from ..errors import TO_SEE_IT, WHICH_AXES, Argument, Cause, Hint, Misfit
 from .drafts import (
     CONVOLUTIONS,
     FILTERS,
     Draft,
     Function,
     Note,
+    explained,
     ints,
     is_dialect,
+    is_one_int,
     literal,
+    public_functions,
     shape_of,
     ways_to_lie,
 )
 from .folds import arrange
 from .keywords import FLAGS, spatial_sizes
-from .layouts import as_named, elsewhere, is_about_channels, of_dialect
+from .layouts import as_named, channels_per_group, elsewhere, is_about_channels, of_dialect
 from .misfits import before_channels, exchanged, is_misfit, to_draw
+from .names import CALLS, taken_apart
 from .paddings import PADDING_WORDS, pad_with_zeros, padded_as
 from .reductions import named_reduction
+from .sizes import in_our_form
 from .weights import structuring_element
 from .words import CHOICES, LAYOUTS, NORMS, PAD_MODES, REDUCTIONS, SCIPY_MODES, ZEROS
 
@@ -43,7 +47,6 @@ OPTIONS = {
     "ties": ("first", "split"),
 }
 
-WHOLE = ("window", "stride", "padding", "dilation", "output_size", "axes", "groups")  # ints
 TWO_ARRAYS = {"max": np.maximum, "min": np.minimum, "sum": np.add}
 
 
@@ -70,6 +73,8 @@ def advise(function: Function, cause: Cause, args: tuple[Any, ...], kwargs: Mapp
 
 def reduction_of_dialect(draft: Draft, cause: Cause) -> str:
     """A word or a function that reduces one array, in the place of the dialect's own mode or of a function of two."""
+    if type(draft.given.get("x")).__name__.endswith("PoolSpec") and str(cause).startswith("spec="):
+        return f"; the spec comes first: write {draft.name}(spec, x)"
     for name in {"mode", "reduce_fn"} & set(draft.given):
         target = REDUCTIONS.get(named_reduction(draft.given[name]) or "", ("", {}))[0].removesuffix("_pool")
         if not str(cause).startswith(f"{name}="):
@@ -145,10 +150,14 @@ def hint(draft: Draft, cause: Cause) -> str:
         return before_channels(draft)
     if draft.name in CONVOLUTIONS and is_about_channels(cause):
         where, known = elsewhere(draft)
-        return written(draft, where) if known else ""
+        return written(draft, where) if known else channels_per_group(draft)
     if draft.name == "pool" and topic in ("window", "init", "reduce_fn"):
         found = arrange(draft)
         note = written(draft, found[0]) if found and found[1] else found and found[0]
+    elif topic == "window" and isinstance(value, np.ndarray) and as_shape(draft.given.get("x")):
+        draft.given.update(x=value, window=draft.given["x"])
+        draft.written["x"] = "x"
+        note = written(draft, "the array comes first")
     elif topic == "window" and isinstance(value, np.ndarray):
         text = structuring_element(draft, value)
         note = written(draft, text) if text and shape_of(draft.given["window"]) == (len(np.shape(value)),) else text
@@ -157,12 +166,19 @@ def hint(draft: Draft, cause: Cause) -> str:
     elif topic in FLAGS and type(value) is int and value in (0, 1):
         draft.given[topic] = bool(value)
         note = written(draft, f"{value} is {topic}={bool(value)}")
-    elif topic in WHOLE and whole_numbers(value) is not value:
-        draft.given[topic] = whole_numbers(value)
-        note = written(draft, f"{format_value(value)} is {topic}={draft.given[topic]}")
+    elif (form := in_our_form(draft, topic, value)) is not None:
+        note = written(draft, form)
+    elif topic == "op":
+        note = named_operation(draft, value)
+    elif topic == "axes" and value is None and draft.name.startswith("global"):
+        draft.given["axes"] = tuple(range(len(draft.shape or ())))
+        note = written(draft, "for all of them")
     elif topic == "output_shape" and spatial_sizes(draft, value) is not value:
         draft.given[topic] = spatial_sizes(draft, value)
         note = f"write {draft}"
+    elif topic == "shape" and is_one_int(value):
+        draft.given[topic] = (int(value),)
+        note = written(draft, "a shape is a tuple")
     elif topic == "shape" and shape_of(getattr(value, "shape", None), is_shape=True) is not None:
         draft.given[topic] = shape_of(value)
         note = written(draft, "its shape is needed")
@@ -173,6 +189,8 @@ def hint(draft: Draft, cause: Cause) -> str:
         note = array_as_number(topic, value)
     elif MASKED in str(cause):
         note = unmasked(draft, topic)
+    elif draft.name in CONVOLUTIONS and topic == "w" and (is_one_int(value) or as_shape(value)):
+        note = "w is the array of all filters, not their number or their size"
     elif draft.name == "conv" and topic == "w" and "3 axes are needed" in str(cause):
         note = without_channels(draft)
     elif draft.name in CONVOLUTIONS and topic == "x" and "needs at least" in str(cause):
@@ -180,16 +198,25 @@ def hint(draft: Draft, cause: Cause) -> str:
     return "" if note is None else f"; {note}"
 
 
-def whole_numbers(value: Any) -> Any:
-    """Floats and texts that stand for ints as ints; anything else as it is."""
-    entries = as_sequence(value)
-    if entries is not None:
-        numbers = tuple(map(whole_numbers, entries))
-        unchanged = all(a is b for a, b in zip(numbers, entries, strict=True))
-        return numbers if ints(numbers) is not None and not unchanged else value
-    if isinstance(value, str):
-        return int(value) if value.isdecimal() else value
-    return int(value) if isinstance(value, (float, np.floating)) and float(value).is_integer() else value
+def as_shape(value: Any) -> bool:
+    """Whether this is a tuple of a few ints, as sizes are written."""
+    return isinstance(value, tuple) and 0 < len(value) <= 3 and ints(value) is not None
+
+
+def named_operation(draft: Draft, value: Any) -> str | None:
+    """Of explain and which_kernel: the name of the operation, in the place of its function or of another name."""
+    name = getattr(value, "__name__", value)
+    if not isinstance(name, str):
+        return None
+    functions = public_functions()
+    ours = CALLS.get(taken_apart(name)[1], "").partition("(")[0]
+    close = ours or next(iter(difflib.get_close_matches(name.lower(), functions, 1, 0.7)), None)
+    if not close or close not in functions or close == value:
+        return None
+    window = draft.given.get("window_or_w")
+    if draft.name != "explain" or is_one_int(window):
+        return f"it is called {close!r}"
+    return f"write {explained(close, draft.given['x_or_shape'], window, draft.given.get('arguments', {}))}"
 
 
 def unmasked(draft: Draft, name: str) -> str | None:

@@ -22,8 +22,8 @@ SYNONYMS: dict[str, frozenset[str]] = {
         "axes": "axis dim dims dimension dimensions spatial_axes spatial_dims",
         "nan": "skipna skip_nan skip_nans nan_policy ignore_nan ignore_nans omit_nan",
         "ties": "tie tie_break",
-        "return_indices": "return_index return_indexes return_argmax with_indices with_argmax get_indices argmax "
-        "include_indices",
+        "return_indices": "return_index return_indexes return_argmax return_mask with_indices with_argmax get_indices "
+        "argmax include_indices",
         "count_include_pad": "count_include_pads count_include_padding include_pad include_padding count_pad",
         "divisor": "divisor_override divide_by denominator",
         "p": "norm_type norm ord order power exponent",
@@ -64,7 +64,7 @@ LEFT_OUT = {
     "n_jobs": "set_num_threads says how many threads are used",
     "device": "arrays are computed where they are",
     "preserve_range": "values keep their range",
-    "keep_attrs": "an array has no attributes",
+    "keep_attrs": "attributes stay, where there are any",
     "coord_func": "an array has no coordinates, as a DataArray has",
     "holomorphic": "complex functions need no flag",
     "retain_graph": "compute again before the next backward()",

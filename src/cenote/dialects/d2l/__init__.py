@@ -24,7 +24,8 @@ from ...arguments.values import choice
 from ...autodiff.tensor import Tensor
 from ...backends.dispatch import operand
 from ...dtypes import select_dtype
-from .._common import call, ints, missing_names
+from .._common import call, ints
+from .._missing import missing_names
 
 __all__ = ["pool2d"]
 

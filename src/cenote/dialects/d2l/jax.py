@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .._common import missing_names
+from .._missing import missing_names
 from . import pool2d
 
 __all__ = ["pool2d"]

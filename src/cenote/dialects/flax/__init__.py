@@ -40,7 +40,8 @@ from ...arguments.errors import BadType, BadValue, describe_type, format_value, 
 from ...arguments.values import INT64_MAX, as_flag, as_int, as_sequence
 from ...backends.dispatch import operand
 from ...dtypes import is_complex
-from .._common import call, ints, missing_names
+from .._common import call, ints
+from .._missing import missing_names
 
 __all__ = ["avg_pool", "max_pool", "min_pool", "pool"]
 

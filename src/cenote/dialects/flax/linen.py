@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .._common import missing_names
+from .._missing import missing_names
 from . import avg_pool, max_pool, min_pool, pool
 
 __all__ = ["avg_pool", "max_pool", "min_pool", "pool"]

@@ -18,7 +18,7 @@ views. ``nnet`` and ``nnet.layers`` have the two functions as well, for mygrad's
 
 from typing import TYPE_CHECKING
 
-from .._common import missing_names
+from .._missing import missing_names
 from .nnet import conv_nd, max_pool
 from .tensors import Tensor, tensor
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..._common import missing_names
+from ..._missing import missing_names
 from .layers import conv_nd, max_pool
 
 __all__ = ["conv_nd", "max_pool"]

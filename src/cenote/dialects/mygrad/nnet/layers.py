@@ -11,7 +11,8 @@ from ....arguments.errors import BadValue, format_value, pluralize, public
 from ....arguments.values import Ints, as_flag, per_axis
 from ....autodiff import tensor as autodiff
 from ....backends.dispatch import operand
-from ..._common import call, ints, missing_names
+from ..._common import call, ints
+from ..._missing import missing_names
 from ..tensors import Tensor, adopted, variable
 
 __all__ = ["conv_nd", "max_pool"]
