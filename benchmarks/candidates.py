@@ -27,7 +27,7 @@ class Candidate:
 
 @functools.cache
 def library(name: str) -> Any:
-    """A module, kept to the threads that everybody gets; torch is told by the row. XLA takes what the machine has."""
+    """A module limited to the threads that all get; the row sets those of torch. XLA takes what the machine has."""
     module: Any = importlib.import_module(name)
     if name == "cv2":
         module.setNumThreads(THREADS)

@@ -23,7 +23,7 @@ def conv_bn(inputs: int, outputs: int, size: int, stride: int = 1) -> nn.Sequent
 
 
 class BasicBlock(nn.Module):
-    """Two 3×3 convolutions beside a shortcut."""
+    """Two 3×3 convolutions and a shortcut."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ class UNet(nn.Module):
 
 
 class SPP(nn.Module):
-    """YOLO's spatial pyramid: maxima of 5×5, 9×9 and 13×13 at every pixel, beside the input."""
+    """YOLO's spatial pyramid: maxima of 5×5, 9×9 and 13×13 at every pixel, concatenated with the input."""
 
     def __init__(self, channels: int, sizes: tuple[int, ...] = (5, 9, 13)) -> None:
         super().__init__()

@@ -303,7 +303,7 @@ def disagreement(case: Case | Conv, ours: list[Array], theirs: list[Array], roun
     """Why two results are not of the same work; None if they are."""
     if len(ours) != len(theirs):
         return f"{len(theirs)} results, not {len(ours)}"
-    # A sum of floats is as exact as the order of its additions allows: beside what it consists of, if it is long.
+    # A sum of floats is as exact as the order of its additions allows: relative to its terms, if there are many.
     slack = (
         (1 if isinstance(case, Case) and case.result else 0.5) if rounds else 1e-4 if case.dtype == "float32" else 1e-9
     )

@@ -21,7 +21,7 @@ import cenote.torch
 
 
 class Block(nn.Module):
-    """Two 3×3 convolutions beside a shortcut, which averages where the block halves the resolution."""
+    """Two 3×3 convolutions and a shortcut, which averages where the block halves the resolution."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()

@@ -105,21 +105,21 @@ class Case:
     @contextmanager
     def setting(self) -> Iterator[None]:
         """The SIMD level, the threads, and limits so small that tiles and threads have borders everywhere, and all
-        results go past the cache that can."""
+        results are streamed that can be."""
         level, threads = _core.level(), _core.num_threads()
         _core.use_level(self.level)
         _core.set_num_threads(self.threads)
-        _core.set_limits(*self.limits, PAST if self.limits == DEFAULT_LIMITS else 0)
+        _core.set_limits(*self.limits, STREAMED if self.limits == DEFAULT_LIMITS else 0)
         try:
             yield
         finally:
             _core.use_level(level)
             _core.set_num_threads(threads)
-            _core.set_limits(*DEFAULT_LIMITS, PAST)
+            _core.set_limits(*DEFAULT_LIMITS, STREAMED)
 
 
 DEFAULT_LIMITS = (192 * 1024, 32 * 1024)
-PAST = 16 * 2**20  # bytes of results that are written past the cache
+STREAMED = 16 * 2**20  # bytes of results from which on they are streamed
 
 
 @st.composite

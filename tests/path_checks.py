@@ -94,11 +94,11 @@ def check_all(geometry: Geometry, dtype: np.dtype[Any]) -> None:
     check_sums(x, geometry)
 
 
-# ------------------------------------------------------------------------------------ values to their winners
+# --------------------------------------------------------------------------- cotangents to selected elements
 
 
-def winning_elements(where: Array, geometry: Geometry) -> list[Array]:
-    """The index of each window's winner in x."""
+def selected_elements(where: Array, geometry: Geometry) -> list[Array]:
+    """The index in x of each window's selected element."""
     index: list[Array] = list(np.indices(where.shape))
     sizes = tuple(axis.n for axis in geometry.axes)
     for axis, element in zip(geometry.axes, np.unravel_index(np.maximum(where, 0), sizes), strict=True):
@@ -109,9 +109,9 @@ def winning_elements(where: Array, geometry: Geometry) -> list[Array]:
 def scattered(g: Array, where: Array, geometry: Geometry, order: tuple[int, ...] | None) -> Array:
     """Each value added to the element with its flat index, window after window as they lie in memory."""
     out = np.zeros(geometry.shape, g.dtype)
-    turned = [v.transpose(order or range(v.ndim)).ravel() for v in (*winning_elements(where, geometry), g, where)]
-    won = turned[-1] >= 0
-    np.add.at(out, tuple(v[won] for v in turned[:-2]), turned[-2][won])
+    turned = [v.transpose(order or range(v.ndim)).ravel() for v in (*selected_elements(where, geometry), g, where)]
+    chosen = turned[-1] >= 0
+    np.add.at(out, tuple(v[chosen] for v in turned[:-2]), turned[-2][chosen])
     return out
 
 
@@ -120,7 +120,7 @@ def check_scatter(x: Array, geometry: Geometry, dtype: str, largest: bool = True
     g = np.random.default_rng(4).standard_normal(geometry.out_shape).astype(dtype)
     values, where = reference.select(x, geometry, largest, omit)
     expected = scattered(g, where, geometry, memory_order(core.select_with_offsets(x, geometry, largest, omit)[1]))
-    gathered = np.where(where < 0, np.zeros((), dtype), expected[tuple(winning_elements(where, geometry))])
+    gathered = np.where(where < 0, np.zeros((), dtype), expected[tuple(selected_elements(where, geometry))])
     for case in ways(x, geometry, 1):
         with case.setting():
             found, offsets = core.select_with_offsets(x, geometry, largest, omit)

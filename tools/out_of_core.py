@@ -29,7 +29,7 @@ CHUNK = 128
 WINDOW = (2, 2, 2)
 EVERY = 32  # of so many chunks one is there
 
-# Not what the parent is told: that starts with the parent's own memory, of which this process is a fork.
+# Not the parent's measurement: that starts with the parent's own memory, of which this process is a fork.
 PEAK = """
 import atexit
 atexit.register(lambda: print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))))

@@ -1,6 +1,6 @@
 """Calls a function when another package is imported, without importing it here.
 
-For packages that have to be told of this one and know no entry points. Neither class is derived from those of
+For packages that this one has to register with and that have no entry points. Neither class is derived from those of
 importlib.abc, whose import takes as long as all of this package.
 """
 

@@ -1,4 +1,4 @@
-"""Threads, SIMD level and kept memory of the compiled core."""
+"""Threads, SIMD level and buffer cache of the compiled core."""
 
 from __future__ import annotations
 

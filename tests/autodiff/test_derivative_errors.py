@@ -1,4 +1,4 @@
-"""What a wrong use of derivatives is told, to the letter, and that no message is left out."""
+"""The messages for wrong uses of derivatives, to the letter; none is left out."""
 
 from __future__ import annotations
 

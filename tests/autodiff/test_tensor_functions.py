@@ -1,6 +1,6 @@
-"""Every NumPy function and method that Tensors have, beside NumPy's own: values, both derivatives, second order.
+"""Every NumPy function and method that Tensors have, vs. NumPy's own: values, both derivatives, second order.
 
-The tables of the package are walked: what is registered and not tested here fails a test.
+A function that the package registers and this file does not test fails a test.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""torch.compile around and beside of derivatives: of torch's forward mode, of torch.func, and of our own engine."""
+"""torch.compile together with derivatives: of torch's forward mode, of torch.func, and of our own engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mistakes with DataArrays and Datasets are told, to the letter, and that the advice works: xarray_errors.txt."""
+"""Messages of mistakes with DataArrays and Datasets, to the letter, and that the advice works: xarray_errors.txt."""
 
 from __future__ import annotations
 

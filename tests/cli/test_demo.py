@@ -176,7 +176,7 @@ def test_the_demonstration_passes_and_shows_everything(tmp_path: Path) -> None:
         page = np.asarray(image)
     # Two columns of 768 and 384, the gap and the margins: no caption is wider than what it belongs to.
     assert page.shape[1] == 768 + 384 + 32 + 2 * 24
-    # The image is on the page, in its place, twice as large; the maximum is beside it.
+    # The image is on the page, in its place, twice as large; the maximum is next to it.
     cave = scene.draw_cenote(256, 384)
     np.testing.assert_array_equal(page[24 : 24 + 512, 24 : 24 + 768], cave.repeat(2, axis=0).repeat(2, axis=1))
     pooled = cn.max_pool(cave, (8, 8), axes=(0, 1))

@@ -1,4 +1,4 @@
-"""The convolutions of nabla, mygrad and torch, called as there: values, derivatives, and what they refuse."""
+"""The convolutions of nabla, mygrad and torch, called as in those libraries: values, derivatives and refusals."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def check_both(name: str, shapes: Any, **options: Any) -> None:
     arrays = [whole(shape, i) for i, shape in enumerate(shapes)]
     theirs = outcome(getattr(F, name), *map(torch.from_numpy, arrays), **options)
     ours = outcome(getattr(dialect, name), *arrays, **options)
-    told = f"{name}{shapes} {options}: torch {theirs!r}, cenote {ours!r}"
-    assert isinstance(theirs, Exception) == isinstance(ours, Exception), told
+    detail = f"{name}{shapes} {options}: torch {theirs!r}, cenote {ours!r}"
+    assert isinstance(theirs, Exception) == isinstance(ours, Exception), detail
     if isinstance(ours, Exception):
-        assert type(ours) in (ValueError, TypeError), told
-        assert re.match(rf"{name}: (input|weight|bias|\w+=)", str(ours)), told
-        assert not re.search(r"\bx\b|\bw\b|layout", str(ours).partition("; to see it, write cn.explain(")[0]), told
+        assert type(ours) in (ValueError, TypeError), detail
+        assert re.match(rf"{name}: (input|weight|bias|\w+=)", str(ours)), detail
+        assert not re.search(r"\bx\b|\bw\b|layout", str(ours).partition("; to see it, write cn.explain(")[0]), detail
     else:
-        np.testing.assert_array_equal(ours, theirs.numpy(), err_msg=told)
+        np.testing.assert_array_equal(ours, theirs.numpy(), err_msg=detail)
 
 
 VALUES: dict[str, list[Any]] = {
@@ -114,14 +114,14 @@ def test_derivatives_of_torch_and_tensors(rank: int) -> None:
     spatial, kernel = (7, 6, 5)[:rank], (3, 2, 2)[:rank]
     x, w, b = whole((2, 4, *spatial)), whole((6, 2, *kernel), 1), whole((6,), 2)
     ours, theirs = getattr(dialect, f"conv{rank}d"), getattr(F, f"conv{rank}d")
-    held = [torch.from_numpy(a).requires_grad_() for a in (x, w, b)]
+    theirs_in = [torch.from_numpy(a).requires_grad_() for a in (x, w, b)]
     mine = [cn.Tensor(a) for a in (x, w, b)]
-    there, here = theirs(*held, 2, 1, 1, 2), ours(*mine, 2, 1, 1, 2)
+    there, here = theirs(*theirs_in, 2, 1, 1, 2), ours(*mine, 2, 1, 1, 2)
     assert isinstance(here, cn.Tensor)
     g = whole(here.shape, 3)
     there.backward(torch.from_numpy(g))
     here.backward(g)
-    for a, b in zip(mine, held, strict=True):
+    for a, b in zip(mine, theirs_in, strict=True):
         np.testing.assert_array_equal(a.grad, np.asarray(b.grad))
     ours, theirs = getattr(dialect, f"conv_transpose{rank}d"), getattr(F, f"conv_transpose{rank}d")
     y, w, b = whole((2, 4, *(3,) * rank)), whole((4, 3, *kernel), 1), whole((6,), 2)
@@ -261,7 +261,7 @@ def test_messages_of_conv_nd(shape: Any, filters: Any, options: Any, message: st
 @pytest.mark.parametrize("padding", [0, 1, (2, 0), (1, 0, 3, 2)])
 @pytest.mark.parametrize(("stride", "dilation"), list(itertools.product([1, (2, 3)], [1, (2, 1)])))
 def test_conv2d_of_nabla(padding: Any, stride: Any, dilation: Any) -> None:
-    """(N, H, W, C) with (height, width, C, O), and back with the channels of the filter exchanged."""
+    """(N, H, W, C) with (height, width, C, O), and its transpose with the channels of the filter exchanged."""
     top, bottom, left, right = {0: (0, 0, 0, 0), 1: (1, 1, 1, 1), (2, 0): (2, 2, 0, 0)}.get(padding, padding)
     x, filter, bias = whole((2, 8, 7, 3)), whole((3, 2, 3, 4), 1), whole((4,), 2)
     y = nabla.conv2d(x, filter, stride=stride, dilation=dilation, padding=padding, bias=bias)
@@ -276,7 +276,7 @@ def test_conv2d_of_nabla(padding: Any, stride: Any, dilation: Any) -> None:
     )
     np.testing.assert_array_equal(y, expected.permute(0, 2, 3, 1).numpy())
     back = nabla.conv2d_transpose(y, filter, stride=stride, dilation=dilation, padding=padding, bias=bias[:3])
-    whole_back = F.conv_transpose2d(
+    uncropped = F.conv_transpose2d(
         torch.from_numpy(y).permute(0, 3, 1, 2),
         torch.from_numpy(filter).permute(3, 2, 0, 1),
         torch.from_numpy(bias[:3]),
@@ -284,8 +284,8 @@ def test_conv2d_of_nabla(padding: Any, stride: Any, dilation: Any) -> None:
         0,
         dilation=dilation,
     ).permute(0, 2, 3, 1)
-    rows, columns = whole_back.shape[1:3]
-    np.testing.assert_array_equal(back, whole_back[:, top : rows - bottom, left : columns - right].numpy())
+    rows, columns = uncropped.shape[1:3]
+    np.testing.assert_array_equal(back, uncropped[:, top : rows - bottom, left : columns - right].numpy())
 
 
 def test_what_nabla_itself_does_not_do() -> None:

@@ -150,13 +150,13 @@ def test_the_examples_print_what_is_documented(name: str) -> None:
 def test_the_page_about_dialects_has_every_name_and_parameter(name: str) -> None:
     page = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
     section = re.split(r"\n## (\w+)\n", page)
-    told = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", section[section.index(name) + 1]))))
+    documented = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", section[section.index(name) + 1]))))
     module = importlib.import_module(f"cenote.dialects.{name}")
     for attribute in module.__all__:
         if name == "torch":
-            assert re.sub(r"\d+d$", "", attribute) in {re.sub(r"\d+d$", "", word) for word in told}
+            assert re.sub(r"\d+d$", "", attribute) in {re.sub(r"\d+d$", "", word) for word in documented}
         else:
-            assert attribute in told
+            assert attribute in documented
         found = getattr(module, attribute)
         if found.__module__.startswith("cenote.dialects"):
-            assert told >= set(inspect.signature(found).parameters), attribute
+            assert documented >= set(inspect.signature(found).parameters), attribute

@@ -1,4 +1,4 @@
-"""The flax dialect beside flax, and where flax is wrong beside the rules."""
+"""The flax dialect vs. flax and, where flax is wrong, vs. the rules."""
 
 from __future__ import annotations
 
@@ -188,19 +188,19 @@ def test_a_window_of_one_element_crops_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("elements", "winner"),
+    ("elements", "selected"),
     [([1, np.nan, 5, np.nan, 2], 1), ([-np.inf, -np.inf], 0), ([3, 7, 7], 1), ([-0.0, 0.0], 0)],
 )
-def test_both_modes_follow_the_first_winner(elements: list[float], winner: int) -> None:
+def test_both_modes_follow_the_first_of_tied_elements(elements: list[float], selected: int) -> None:
     x, units = np.array(elements, float).reshape(1, -1, 1), np.eye(len(elements))
 
     def call(x: Any) -> Any:
         return flax.max_pool(x, (9,), (9,), ((9 - len(elements), 0),))  # padding first, which must not win
 
     (cotangent_of_x,) = cn.vjp(call, x)[1](np.ones((1, 1, 1)))
-    assert cotangent_of_x.ravel().tolist() == units[winner].tolist()
+    assert cotangent_of_x.ravel().tolist() == units[selected].tolist()
     pushed = [cn.jvp(call, (x,), (unit.reshape(x.shape),))[1].item() for unit in units]
-    assert pushed == units[winner].tolist()
+    assert pushed == units[selected].tolist()
 
 
 def test_lists_are_sequences_too() -> None:

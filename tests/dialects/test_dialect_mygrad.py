@@ -1,4 +1,4 @@
-"""cenote.dialects.mygrad beside the installed mygrad, and the examples of its documentation number for number."""
+"""cenote.dialects.mygrad vs. the installed mygrad, and the examples of its documentation number for number."""
 
 from __future__ import annotations
 

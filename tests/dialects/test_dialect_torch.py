@@ -1,4 +1,4 @@
-"""cenote.dialects.torch beside the installed torch: signatures, values, indices, both derivatives, dtypes."""
+"""cenote.dialects.torch vs. the installed torch: signatures, values, indices, both derivatives, dtypes."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def check_derivatives(ours: Callable[[Any], Any], theirs: Callable[[Any], Any], 
     (gradient,) = torch.autograd.grad(expected, there, torch.from_numpy(g), allow_unused=True)
     close(pull(g)[0], torch.zeros_like(there) if gradient is None else gradient)
     close(cn.jvp(ours, (x,), (t,))[1], torch.func.jvp(theirs, (torch.from_numpy(x),), (torch.from_numpy(t),))[1])
-    # A Tensor in is a Tensor out, and what it gives back is the same.
+    # A Tensor in is a Tensor out, with the same values.
     held = cn.Tensor(x)
     out = ours(held)
     assert isinstance(out, cn.Tensor)

@@ -1,4 +1,4 @@
-"""What torch refuses, cenote.dialects.torch refuses, and nothing else; what it says then."""
+"""cenote.dialects.torch refuses what torch refuses and nothing else, with messages that name the argument."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def check_both(name: str, shape: tuple[int, ...], *args: Any) -> None:
     x = np.arange(float(np.prod(shape))).reshape(shape)
     theirs = outcome(getattr(F, name), Exception, torch.from_numpy(x), *args)
     ours = outcome(getattr(dialect, name), (ValueError, TypeError), x, *args)
-    told = f"{name}{(shape, *args)}: torch {theirs!r}, cenote {ours!r}"
-    assert isinstance(theirs, Exception) == isinstance(ours, Exception), told
+    detail = f"{name}{(shape, *args)}: torch {theirs!r}, cenote {ours!r}"
+    assert isinstance(theirs, Exception) == isinstance(ours, Exception), detail
     if isinstance(ours, Exception):
-        assert str(ours).startswith(f"{name}: "), told
+        assert str(ours).startswith(f"{name}: "), detail
     else:
         for a, b in zip(np.atleast_1d(ours), np.atleast_1d(theirs), strict=True):
-            np.testing.assert_allclose(a, b, err_msg=told)
+            np.testing.assert_allclose(a, b, err_msg=detail)
 
 
 def test_windows_are_legal_where_they_are_in_torch() -> None:

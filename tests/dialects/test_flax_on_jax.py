@@ -76,7 +76,7 @@ def test_jax_arrays_have_the_bits_of_numpy(question: Question) -> None:
         assert same_bits(one_nan(np.asarray(mine)), one_nan(real))
 
 
-# ------------------------------------------------------------------------------------------------ beside flax itself
+# ------------------------------------------------------------------------------------------------ vs. flax itself
 
 X = np.random.default_rng(0).standard_normal((2, 9, 8, 3)).astype(np.float32)
 WINDOWS: list[tuple[Any, ...]] = [

@@ -160,8 +160,8 @@ def test_more_than_there_is() -> None:
     assert _core.cached_bytes() == 0
 
 
-def test_what_is_kept_makes_room() -> None:
-    """A process may have only so many addresses: those of kept memory count, until they are needed."""
+def test_cached_buffers_make_room() -> None:
+    """Where the address space is limited, the cache frees its buffers for new allocations."""
     code = """
 import resource
 import numpy as np

@@ -1,5 +1,5 @@
-"""Large windows that overlap, on planes, are walked down in strips. Max, min, sums and averages: to the bit of the
-reference. Norms and smooth maxima: to the bit what the passes give, which windows over three axes go through."""
+"""Large overlapping windows on planes, in column strips. Max, min, sums and averages have the bits of the reference;
+norms and smooth maxima those of separable passes, which windows over three axes use."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_nan_is_found_wherever_it_is(dtype: np.dtype[Any]) -> None:
 
 
 def test_planes_of_more_than_one_strip() -> None:
-    """Strips with the limits in use, too: in a row and one above the other, beside planes of their own."""
+    """Strips with the default limits, too: side by side, one above the other, and whole planes."""
     rng = np.random.default_rng(5)
     for shape, k in (((2, 12, 2200), (9, 10)), ((900, 70), (33, 9)), ((40, 2100), (31, 20))):
         x = rng.standard_normal(shape).astype("f")
@@ -163,8 +163,8 @@ def test_norms(name: str, how: float) -> None:
 
 
 @pytest.mark.parametrize(("name", "how"), HOWS)
-def test_norms_with_elements_that_are_not_moderate(name: str, how: float) -> None:
-    """In no row, in one, in the first and the last, in a few, in more than are told apart."""
+def test_norms_with_elements_beyond_the_fp32_range_check(name: str, how: float) -> None:
+    """In no row, in one, in the first and the last, in a few, in more rows than are recorded."""
     rng = np.random.default_rng(1)
     for rows, value in (
         ([], 0.0),

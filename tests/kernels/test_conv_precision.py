@@ -1,4 +1,4 @@
-"""The rounding error of float32 convolutions and of both derivatives beside torch's, measured against float64.
+"""The rounding error of float32 convolutions and of both derivatives vs. torch's, measured against float64.
 
 Sums have the lengths of the rows of the benchmarks, and of two deep layers; planes and batches are those of the rows,
 where one filter has thousands of elements smaller ones. The table in docs/semantics.md is printed by running this file.

@@ -98,8 +98,8 @@ def test_winograd_of_phases_from_their_least_channels_and_windows_on(layout: str
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_winograd_of_phases_beside_other_axes(layout: str) -> None:
-    """A stride on one axis only, on both of more axes, on an axis that is walked through, and cut into blocks."""
+def test_winograd_of_phases_with_other_axes(layout: str) -> None:
+    """A stride on one axis only, on both of more axes, on an axis that is looped over, and cut into blocks."""
     for space, window, stride, dilation in (
         ((12, 13), (3, 4), (1, 2), 1), ((12, 13), (4, 3), (2, 1), 1), ((12, 13), (4, 3), (2, 1), (1, 2)),
         ((3, 12, 13), (2, 4, 4), (1, 2, 2), 1), ((6, 12, 13), (2, 4, 4), 2, 1), ((40, 90), (4, 4), 2, 1),

@@ -16,8 +16,8 @@ from cenote.geometry.window import parse_window
 from cenote.reference import pooling as reference
 from path_checks import check_all, check_picks, check_sums, rough, ties, ways, with_nans
 
-# Rows of 32 bytes and a window more are the least, with winners of floats those of 16; these are up to two vectors of
-# most dtypes, and a few windows.
+# The shortest rows have 32 bytes and a window, with argmax of floats 16 bytes; these are up to two vectors of most
+# dtypes, and a few windows.
 ROWS = [4, 5, 6, 7, 8, 9, 10, 16, 17, 31, 33, 34, 64, 67]
 HALVES = [np.dtype("e"), BFLOAT16]
 FLOATS = [np.dtype("f"), np.dtype("d")]
@@ -103,7 +103,7 @@ def test_zeros_keep_the_sign_that_the_order_of_elements_gives_them(dtype: np.dty
                 check_sums(np.full(shape, -0.0, dtype), geometry)
 
 
-# ------------------------------------------------------------------------------------------- the way back
+# ------------------------------------------------------------------------------------------- backward
 
 
 @pytest.mark.parametrize("dtype", ["f", "d"])
@@ -142,8 +142,8 @@ def test_smooth_maxima(window: tuple[int, int], stride: int) -> None:
 
 
 def check_norm(pool: Any, window: tuple[int, int], stride: int | tuple[int, int]) -> None:
-    """Near float64's result, and to the bit what each window gives on its own, which is too short for this path; also
-    beside elements that are not moderate."""
+    """Near float64's result, with the bits of each window on its own, which is too short for this path; also next to
+    elements beyond the fp32 range check."""
     rng = np.random.default_rng(3)
     for shape, axes in (((2, 9, 70), (1, 2)), ((9, 8, 40), (0, 1))):
         calm = rng.standard_normal(shape).astype("f")

@@ -1,5 +1,5 @@
-"""Windows that slide and say where their winners are, as indices or as offsets; indices that go past the cache; windows
-over lanes and with a dilation, NaN left out."""
+"""Line buffers with argmax, as indices or as offsets; indices in streaming stores; windows over lanes and with a
+dilation, NaN left out."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def halves(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any
 
 
 def check_halves(x: Array, geometry: Geometry) -> None:
-    """Values alone where NaN is left out: with their winners, a window of nothing else gives one of them as it is."""
+    """Values only where NaN is left out: with argmax, a window of NaN only gives one of them as it is."""
     for largest in (True, False):
         check_pick(x, geometry, largest, False)
         expected = reference.select(x, geometry, largest, True)[0]
@@ -155,7 +155,7 @@ def test_halves_in_passes(dtype: np.dtype[Any], wild: str) -> None:
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 def test_nans_are_made_quiet(dtype: np.dtype[Any]) -> None:
-    """Those that are not, on every way: slides, nests, passes."""
+    """Signaling NaNs, on every path: line buffers, direct, separable."""
     rng = np.random.default_rng(5)
     infinity, quiet = (0x7C00, 0x200) if dtype == np.float16 else (0x7F80, 0x40)
     x = rng.choice(np.array([0, infinity | 1, infinity | 0x8003], np.uint16), (2, 9, 70)).view(dtype)

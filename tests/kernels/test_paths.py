@@ -106,7 +106,7 @@ def test_windows_in_a_row(s: int) -> None:
 
 @pytest.mark.parametrize("n", [4, 5, 6])
 def test_windows_of_mostly_padding(n: int) -> None:
-    """Padding is laid out while (k-1)·d is at most 2n + 64."""
+    """Padding is materialized while (k-1)·d is at most 2n + 64."""
     for k in (2 * n + 64, 2 * n + 65, 2 * n + 66):
         for lanes in (1, 5):
             geometry = parse_window((k,), 1, k - 1, 1, False, 0).on((n, lanes))

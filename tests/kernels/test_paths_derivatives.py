@@ -1,5 +1,5 @@
-"""Fast paths around derivatives against plain NumPy: cotangents to their winners, averages with one divisor; and calls
-that are remembered against calls that are not."""
+"""Fast paths of derivatives vs. plain NumPy: scattering of cotangents, averages with one divisor; and calls that the
+call cache serves vs. those that it does not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cenote.ops.sums import AvgPool, SumPool
 from cenote.reference import pooling as reference
 from path_checks import check_scatter, scattered, ways
 
-# ------------------------------------------------------------------------------------ values to their winners
+# --------------------------------------------------------------------------- cotangents to selected elements
 
 
 def few_values(shape: tuple[int, ...], nans: float = 0.0) -> Array:
@@ -50,8 +50,8 @@ def test_scatter_of_small_windows(dtype: str, rank: int) -> None:
     """Rows of every length around the vectors; one plane, cut into slabs, and many."""
     for n, k, s in itertools.product((1, 2, 7, 16, 17, 33, 70), (1, 2, 3, 4, 5), (1, 2, 3)):
         for padding, d in ((0, 1), (k - 1, 1), (k // 2, 2)):
-            reach = (k - 1) * d + 1
-            if n + 2 * padding < reach or (s == 3 and n > 17) or (n * k + rank) % 3 == 2:
+            extent = (k - 1) * d + 1
+            if n + 2 * padding < extent or (s == 3 and n > 17) or (n * k + rank) % 3 == 2:
                 continue
             shape = ((), (n % 5 + 2,), (5, n % 5 + 2))[rank - 1] + (n,)
             lead = tuple(min(2, size) for size in shape[:-1])
@@ -67,9 +67,9 @@ def test_scatter_of_small_windows(dtype: str, rank: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("k", [2, 3])
-def test_rows_of_elements_by_twos(k: int, dtype: str) -> None:
-    """Windows two apart along the row: two rows of elements at once where the second is seen by one row of windows that
-    sees the first too. Any number of rows, any cut at either end, rows that no window sees, and one more axis."""
+def test_windows_with_stride_2_along_the_row(k: int, dtype: str) -> None:
+    """Two rows of elements at once where both lie in the same row of windows: any number of rows, any padding at either
+    end, rows that no window covers, and one more axis."""
     for i, (lead, step, rows) in enumerate(itertools.product((1, 2, 3), (1, 2, 3), (1, 2, 5, 8, 31))):
         if lead > 2 * step or lead > rows:
             continue
@@ -86,7 +86,7 @@ def test_rows_of_elements_by_twos(k: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("window", [(3, 3), (6, 6), (1, 4), (9, 1)])
 def test_one_plane_in_slabs(window: tuple[int, int]) -> None:
-    """A plane of 150 rows over 2 and 3 threads, with gaps that no window sees, and lanes."""
+    """A plane of 150 rows on 2 and 3 threads, with gaps that no window covers, and lanes."""
     for stride, padding, d in ((1, 0, 1), (2, 2, 1), ((40, 3), 0, 1), (1, 0, 3), ((70, 1), 1, 5)):
         padded = tuple(min(padding, k - 1) for k in window)
         for lanes in (1, 3):
@@ -107,8 +107,8 @@ def test_axes_and_orders_of_scatter(window: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("stride", [1, 2, 5])
-def test_windows_without_a_winner(stride: int) -> None:
-    """Only padding, or nothing but NaN."""
+def test_windows_that_select_no_element(stride: int) -> None:
+    """Windows of padding only, or of NaN only."""
     for k in ((3, 2), (2, 3), (6, 7)):
         x = few_values((20, 30))
         x[:9, 3:21] = np.nan
@@ -155,19 +155,24 @@ AVERAGES: list[dict[str, Any]] = [
     {"window": (3, 2), "stride": (2, 1), "padding": 1},  # counts differ with padding left out only
     {"window": (3, 2), "stride": (2, 1), "padding": (1, 0), "count_include_pad": False},  # along one axis only
     {"window": (2, 3), "stride": (1, 2), "padding": (0, 1), "count_include_pad": False},
-    {"window": (2, 2), "ceil_mode": True},  # along the axis that has a rest
+    {"window": (2, 2), "ceil_mode": True},  # along the axis that the windows do not divide
     {"window": (2, 2), "ceil_mode": True, "padding": (0, 1)},
     {"window": (4, 3), "stride": (3, 2), "ceil_mode": True, "padding": 1, "divisor": -2.5},
     {"window": (2, 2), "stride": 1, "padding": 1, "divisor": 0.1, "count_include_pad": False},
     {"window": (2, 2), "dilation": 2, "stride": 1, "padding": "same"},
     {"window": (5, 6), "stride": 3, "padding": ((2, 4), (3, 3))},
-    {"window": (1, 1), "stride": 2, "padding": ((0, 3), (0, 0)), "count_include_pad": False},  # windows of no element
+    {
+        "window": (1, 1),
+        "stride": 2,
+        "padding": ((0, 3), (0, 0)),
+        "count_include_pad": False,
+    },  # empty windows
     {"window": (9, 1), "axes": (2, 0)},
 ]
 
 
 def matrix(f: Callable[[Array], Array], shape: tuple[int, ...]) -> Array:
-    """f, which is linear, as a matrix: what it makes of each unit vector."""
+    """The matrix of f, which is linear: its columns are the images of the unit vectors."""
     units = np.eye(math.prod(shape)).reshape(-1, *shape)
     return np.stack([f(unit).ravel() for unit in units], 1)
 
@@ -227,11 +232,11 @@ def test_a_divisor_that_is_a_power_of_two_may_come_before_or_after_the_sum(by: f
                 assert same_bits(average.T.T.evaluate(x)[0], mean)
 
 
-# ---------------------------------------------------------------------------------------- calls remembered
+# ---------------------------------------------------------------------------------------- cached calls
 
 
 class Special(np.ndarray[Any, Any]):
-    """A subclass that NumPy's functions give back."""
+    """A subclass that NumPy's functions return."""
 
 
 POOLS: dict[str, Callable[..., Any]] = {
@@ -242,7 +247,7 @@ POOLS: dict[str, Callable[..., Any]] = {
 }
 
 
-def told(call: Callable[[], Any]) -> tuple[Any, ...]:
+def observed(call: Callable[[], Any]) -> tuple[Any, ...]:
     """All that a caller can see of a result, or of an error."""
     try:
         y = call()
@@ -253,17 +258,17 @@ def told(call: Callable[[], Any]) -> tuple[Any, ...]:
 
 
 def check_as_if_fresh(name: str, x: Any, *args: Any, **how: Any) -> tuple[Any, ...]:
-    """The call, after others, gives what it gives where nothing was called before; twice, in arrays of its own."""
-    got = told(lambda: POOLS[name](x, *args, **how))
-    again = told(lambda: POOLS[name](x, *args, **how))
+    """After other calls, twice: the same outcome as with empty caches."""
+    got = observed(lambda: POOLS[name](x, *args, **how))
+    again = observed(lambda: POOLS[name](x, *args, **how))
     module = pooling if hasattr(pooling, name) else sums
-    held = getattr(module, name)
+    saved = getattr(module, name)
     setattr(module, name, _core.CallCache(np.ndarray))
     cn.clear_cache()
     try:
-        fresh = told(lambda: POOLS[name](x, *args, **how))
+        fresh = observed(lambda: POOLS[name](x, *args, **how))
     finally:
-        setattr(module, name, held)
+        setattr(module, name, saved)
     assert got == fresh, (name, args, how)
     assert again == fresh, (name, args, how)
     return fresh
@@ -284,7 +289,7 @@ def variants(x: Array) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_a_remembered_call_is_for_the_same_array_only(name: str) -> None:
+def test_a_cached_call_serves_similar_arrays_only(name: str) -> None:
     x = np.random.default_rng(1).standard_normal((6, 8)).astype("f")
     for how in ({}, {"padding": 1}, {"axes": (1, 0), "stride": 1}, {"nan": "omit"}, {"ceil_mode": True}):
         results = set()
@@ -295,7 +300,7 @@ def test_a_remembered_call_is_for_the_same_array_only(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_equal_arguments_are_not_the_same(name: str) -> None:
+def test_equal_arguments_of_other_types_are_distinguished(name: str) -> None:
     x = np.random.default_rng(2).standard_normal((6, 8)).astype("f")
 
     class Int(int):
@@ -331,7 +336,7 @@ def test_a_list_may_change_between_calls() -> None:
         assert same_bits(got, expected)
 
 
-def test_more_calls_in_turn_than_are_remembered() -> None:
+def test_more_calls_than_the_cache_holds() -> None:
     x = np.random.default_rng(3).standard_normal((40, 9)).astype("f")
     for k in [*range(1, 20), *range(19, 0, -1), 3, 3, 19, 1, 3]:
         for name in POOLS:

@@ -163,7 +163,7 @@ def test_indices_at_any_address() -> None:
 
 
 def test_arguments_that_change_while_others_call() -> None:
-    """Calls that are remembered, limits, threads, kept memory and the graph, all at once."""
+    """The call cache, limits, threads, the buffer cache and the graph, all at once."""
     arrays = [np.random.default_rng(n).standard_normal((n, n)) for n in range(8, 40)]
     windows = [(2, 2), (3, 3), (3, 2), (2, 3)]
 
@@ -203,7 +203,7 @@ def test_arguments_that_change_while_others_call() -> None:
 
 
 def fork_while(work: Callable[[], object], times: int) -> list[int]:
-    """The exit codes of children that use kept memory, forked while another thread is at work."""
+    """The exit codes of children that use the buffer cache, forked while another thread is at work."""
     stop = threading.Event()
 
     def loop() -> None:

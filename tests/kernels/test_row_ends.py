@@ -54,7 +54,7 @@ def test_the_way_back(k: int, rows: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("value", [-np.inf, np.inf, -0.0, np.nan, 1.0])
 def test_of_equal_elements_the_first_one_wins(value: float) -> None:
-    """An element that is missing has its neighbour in its place, and must never be the winner."""
+    """A missing element is read as its neighbour, and must never be selected."""
     x = np.full((2, 5, 38), value, np.float32)
     for low, high in itertools.product((0, 1), (0, 1)):
         geometry = parse_window((3, 3), 2, ((1, 1), (low, high))).on(x.shape)

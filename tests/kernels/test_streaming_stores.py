@@ -1,6 +1,5 @@
-"""Results that are written past the cache: the same bits as those that are not, which all other tests are about. Only
-whole vectors at their place may be written so: rows and lanes of every length about that of a vector, and memory of
-results at every place."""
+"""Results in streaming stores have the same bits as those in plain stores, which all other tests are about. Only whole
+aligned vectors are streamed: rows and lanes of every length about that of a vector, and results at every alignment."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 import cenote as cn
-from cases import DEFAULT_LIMITS, LEVELS, PAST, Array, same_bits
+from cases import DEFAULT_LIMITS, LEVELS, STREAMED, Array, same_bits
 from cenote import _core
 
 DTYPES = [np.dtype(c) for c in "fdBHhlLe"]
@@ -34,7 +33,7 @@ def results(x: Array, **window: Any) -> list[Array]:
     for f in functions:
         y, pull = cn.vjp(f, x)
         g = np.random.default_rng(y.size).integers(-9, 9, y.shape).astype(y.dtype)
-        order = sorted(range(y.ndim), key=lambda i: -y.strides[i])  # laid as the result is
+        order = sorted(range(y.ndim), key=lambda i: -y.strides[i])  # in the memory order of the result
         given += [y, pull(g.transpose(order).copy().transpose(np.argsort(order)))[0]]
     return given
 
@@ -54,7 +53,7 @@ def check(x: Array, **window: Any) -> None:
     finally:
         _core.use_level(level)
         _core.set_num_threads(threads)
-        _core.set_limits(*DEFAULT_LIMITS, PAST)
+        _core.set_limits(*DEFAULT_LIMITS, STREAMED)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -85,7 +84,7 @@ def test_volumes_and_lines() -> None:
 
 @pytest.mark.parametrize("layout", ["first", "last"])
 def test_large_results_lie_on_pages(layout: str) -> None:
-    """Of 4 MiB and more, so that all that can go past the cache does."""
+    """Of 4 MiB and more, so that everything that can be streamed is."""
     x = np.random.default_rng(0).integers(-50, 50, (8, 32, 128, 128)).astype("f")
     axes = (2, 3)
     if layout == "last":

@@ -16,7 +16,7 @@ from cases import LEVELS, Array, same_bits
 from cenote import _core
 
 DTYPES = ["float16", "float32", "float64"]
-# Winners given back element by element, tap by tap and window by window; sums that tile, overlap and leave gaps.
+# Scatters by element, by tap and by window; sums of windows that tile, overlap and leave gaps.
 WINDOWS: list[dict[str, Any]] = [
     {"window": (2, 2)},
     {"window": (2, 2), "padding": ((0, 1), (1, 0))},

@@ -1,4 +1,4 @@
-"""The functions of cenote.torch beside those of torch.nn.functional: signatures, values, gradients, dtypes, formats."""
+"""The functions of cenote.torch vs. those of torch.nn.functional: signatures, values, gradients, dtypes, formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layers of cenote.torch beside those of torch.nn: constructors, results, representation, state, pickles."""
+"""The layers of cenote.torch vs. those of torch.nn: constructors, results, representation, state, pickles."""
 
 from __future__ import annotations
 

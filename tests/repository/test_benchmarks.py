@@ -177,7 +177,7 @@ def test_nan_are_as_many_as_asked_for() -> None:
 
 
 class Clock:
-    """Time that passes only where it is told to."""
+    """A clock that advances only when asked to."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""Convolution beside torch and JAX: values and derivatives, over a grid of everything that they can do."""
+"""Convolution vs. torch and JAX: values and derivatives, over a grid of everything that they can do."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ WRONG: list[Callable[[Any], Any]] = [
 
 @pytest.mark.parametrize("kind", DATA)
 def test_a_call_is_advised_only_if_it_works(kind: str) -> None:
-    x, told = DATA[kind], 0
+    x, count = DATA[kind], 0
     for call in WRONG:
         with pytest.raises((TypeError, ValueError)) as failure:
             call(x)
@@ -200,8 +200,8 @@ def test_a_call_is_advised_only_if_it_works(kind: str) -> None:
         if text is not None:
             names = {"w": NAMES["o"] if text.startswith("conv(") else NAMES["k"]}
             assert eval(text, {**NAMES, **names, "x": x}) is not None, failure.value
-            told += 1
-    assert (told > 0) == (kind not in REFUSED)
+            count += 1
+    assert (count > 0) == (kind not in REFUSED)
 
 
 # ---------------------------------------------------------------------------------------------- one int as a window

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import cenote as cn
-from cases import DEFAULT_LIMITS, LEVELS, PAST, Array, same_bits
+from cases import DEFAULT_LIMITS, LEVELS, STREAMED, Array, same_bits
 from cenote import _core
 
-# Window, stride, padding: a nest, strips and slides, cut ends, tiles that are halved, picked and added up, a walk.
+# Window, stride, padding: direct, line buffers, cut ends, tiles of halves, strided, summed, column strips.
 WINDOWS: list[tuple[int, int | None, int]] = [
     (2, None, 0),
     (2, 1, 0),
@@ -58,8 +58,8 @@ def test_layouts(dtype: str, k: int, stride: int | None, padding: int) -> None:
     try:
         for tried in LEVELS:
             _core.use_level(tried)
-            for past in (PAST, 0):
-                _core.set_limits(*DEFAULT_LIMITS, past)
+            for threshold in (STREAMED, 0):
+                _core.set_limits(*DEFAULT_LIMITS, threshold)
                 for i, x in enumerate(layouts(dtype)):
                     for axes in ((1, 2), (0, 1)) if k == 2 else ((1, 2),):
                         for pool in pools:
@@ -68,4 +68,4 @@ def test_layouts(dtype: str, k: int, stride: int | None, padding: int) -> None:
                             assert same_bits(found, expected), (pool.__name__, i, tried, axes)
     finally:
         _core.use_level(level)
-        _core.set_limits(*DEFAULT_LIMITS, PAST)
+        _core.set_limits(*DEFAULT_LIMITS, STREAMED)

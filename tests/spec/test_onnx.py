@@ -149,7 +149,7 @@ def window_arguments(attributes: Attributes, rank: int) -> dict[str, Any]:
         pads = [0] * (2 * rank) if pads is None else pads
         padding = tuple(zip(pads[:rank], pads[rank:], strict=True))
     else:
-        assert pads is None, f"pads={pads} beside auto_pad={auto_pad}"
+        assert pads is None, f"both pads={pads} and auto_pad={auto_pad}"
         assert auto_pad in AUTO_PAD, f"auto_pad={auto_pad}"
         padding = AUTO_PAD[auto_pad]
         # With auto_pad the specification gives the same output size for both values of ceil_mode.
@@ -354,7 +354,7 @@ def test_lp_pool_has_p_2_by_default() -> None:
         ("MaxRoiPool", {"pooled_shape": [1]}, "unknown operator"),
         ("MaxPool", {"kernel_shape": [2], "count_include_pad": 1}, "unknown attributes"),
         ("MaxPool", {"kernel_shape": [2], "auto_pad": "SAME"}, "auto_pad=SAME"),
-        ("MaxPool", {"kernel_shape": [2], "auto_pad": "VALID", "pads": [0, 0]}, "beside auto_pad"),
+        ("MaxPool", {"kernel_shape": [2], "auto_pad": "VALID", "pads": [0, 0]}, "both pads"),
         ("MaxPool", {"kernel_shape": [2, 2]}, "spatial axes"),
     ],
 )

@@ -97,7 +97,7 @@ def shared_arguments(attributes: Attributes, w: Array) -> tuple[dict[str, Any], 
         pads = [0] * (2 * rank) if pads is None else pads
         padding = tuple(zip(pads[:rank], pads[rank:], strict=True))
     else:
-        assert pads is None, f"pads={pads} beside auto_pad={auto_pad}"
+        assert pads is None, f"both pads={pads} and auto_pad={auto_pad}"
         assert auto_pad in AUTO_PAD, f"auto_pad={auto_pad}"
         padding = AUTO_PAD[auto_pad]
     return {
@@ -232,7 +232,7 @@ def test_weights_may_be_held_by_the_graph(weights: int) -> None:
         ("ConvInteger", {}, "unknown operator"),
         ("Conv", {"output_padding": [1]}, "unknown attributes"),
         ("Conv", {"auto_pad": "SAME"}, "auto_pad=SAME"),
-        ("Conv", {"auto_pad": "VALID", "pads": [0, 0]}, "beside auto_pad"),
+        ("Conv", {"auto_pad": "VALID", "pads": [0, 0]}, "both pads"),
         ("Conv", {"kernel_shape": [2]}, "kernel_shape"),
     ],
 )

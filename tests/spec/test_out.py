@@ -48,7 +48,7 @@ def test_the_result_goes_there_whatever_its_strides_are(name: str) -> None:
     for out in targets:
         assert CALLS[name](out=out) is out
         np.testing.assert_array_equal(out, expected)
-    assert (big == 77).sum() >= big.size - expected.size  # nothing beside it is written
+    assert (big == 77).sum() >= big.size - expected.size  # nothing else is written
 
 
 def test_a_pair_with_indices() -> None:

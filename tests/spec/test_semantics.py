@@ -138,7 +138,7 @@ def test_nan() -> None:
         assert np.isnan(pool(only, (2,), nan="omit")).all()
         assert np.isnan(pool(only, (2,), padding=1, nan="omit")).all()
     assert cn.max_pool(only, (2,), nan="omit", return_indices=True)[1].tolist() == [-1]
-    # A NaN is neither added nor counted; padding is counted unless told otherwise.
+    # A NaN is neither added nor counted; padding is counted by default.
     y = np.array([np.nan, 4.0, 6.0])
     assert cn.avg_pool(y, (3,), nan="omit").tolist() == [5]
     assert cn.avg_pool(y, (2,), stride=2, padding=1, nan="omit", ceil_mode=True).tolist()[1:] == [5]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import DEFAULT_LIMITS, FLOATS, LAYOUTS, LEVELS, PAST, Array, Case, cases, examples, lay_out, same_bits
+from cases import DEFAULT_LIMITS, FLOATS, LAYOUTS, LEVELS, STREAMED, Array, Case, cases, examples, lay_out, same_bits
 from cenote import _core, core
 from cenote.geometry.axes import Geometry
 from cenote.geometry.window import adaptive_geometry, global_geometry, parse_window
@@ -173,7 +173,7 @@ def test_large_arrays_in_tiles(level: str, shape: tuple[int, ...], window: tuple
                 plain, mixed = [], []
                 for threads, limits in ((1, DEFAULT_LIMITS), (3, (4096, 64))):
                     _core.set_num_threads(threads)
-                    _core.set_limits(*limits, PAST)
+                    _core.set_limits(*limits, STREAMED)
                     plain.append(function(v, x, geometry, *how))
                     mixed.append(function(v, wild, geometry, *how))
                 assert same_bits(*plain)
@@ -189,7 +189,7 @@ def test_large_arrays_in_tiles(level: str, shape: tuple[int, ...], window: tuple
     finally:
         _core.use_level(before[0])
         _core.set_num_threads(before[1])
-        _core.set_limits(*DEFAULT_LIMITS, PAST)
+        _core.set_limits(*DEFAULT_LIMITS, STREAMED)
 
 
 def geometry_1d(n: int, window: int, **options: Any) -> Geometry:

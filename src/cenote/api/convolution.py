@@ -1,4 +1,4 @@
-"""conv and conv_transpose: read the arguments, lay the filter on the array, run the primitive."""
+"""conv and conv_transpose: read the arguments, build the geometry, compute the Op."""
 
 from __future__ import annotations
 

@@ -298,11 +298,11 @@ def output_shape(
     >>> cn.output_shape((7,), (2,)), cn.output_shape((7,), (2,), ceil_mode=True)
     ((3,), (4,))
     """
-    laid = parse_window(window, stride, padding, dilation, ceil_mode, axes)
+    parsed = parse_window(window, stride, padding, dilation, ceil_mode, axes)
     entries = as_sequence(shape)
     if entries is None:
         raise BadType(f"shape={format_value(shape)}: a tuple of ints is needed, not {describe_type(shape)}")
-    geometry = laid.on(tuple(as_int("shape", shape, entry, 0) for entry in entries))
+    geometry = parsed.on(tuple(as_int("shape", shape, entry, 0) for entry in entries))
     if geometry.over_colours:
         hints().warn_of_colours(geometry.shape)
     return geometry.out_shape

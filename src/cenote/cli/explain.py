@@ -96,11 +96,11 @@ def run(arguments: argparse.Namespace) -> int:
         for flag, ending in (("html", ".html"), ("animate", ".svg")):
             if getattr(arguments, flag) and path.suffix.lower() != ending:
                 raise CommandError(f"--{flag} -o {path}: a name that ends in {ending} is needed")
-        with replacing(path, arguments.overwrite) as beside:
+        with replacing(path, arguments.overwrite) as temporary:
             if arguments.animate:
-                explanation.animate(beside, view=view)
+                explanation.animate(temporary, view=view)
             else:
-                explanation.save(beside, window, view)
+                explanation.save(temporary, window, view)
         print(explanation.text)
         print(f"drawn in {path}")
         return 0

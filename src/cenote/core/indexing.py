@@ -153,16 +153,16 @@ def unpool_gather(g: Array, indices: Array, positions: tuple[int, ...], sizes: t
     at = planes.target.reshape(planes.number, -1)
     stays = at >= 0
 
-    def pick(held: Array) -> Array:
-        return np.take(held.reshape(-1), at + step, mode="clip")  # an index of -1 picks anything
+    def take(values: Array) -> Array:
+        return np.take(values.reshape(-1), at + step, mode="clip")  # an index of -1 takes any value
 
     skips = not stays.all()
     ones = np.ones(at.shape, np.uint8)
     if np.count_nonzero(put(planes, ones)) < np.count_nonzero(stays):  # some share an element
         names = np.arange(1, at.size + 1, dtype=np.int64).reshape(at.shape)
-        stays &= pick(put(planes, names)) == names
+        stays &= take(put(planes, names)) == names
         skips = True
-    out = pick(dense(g, planes.order))
+    out = take(dense(g, planes.order))
     if skips:
         out[~stays] = 0
     return from_order(out.reshape(to_order(indices.shape, planes.order)), planes.order)

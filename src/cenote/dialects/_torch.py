@@ -100,7 +100,7 @@ def step(stride: object, kernel: tuple[int, ...]) -> tuple[int, ...]:
     return kernel if stride is None or as_sequence(stride) == () else per_axis("stride", stride, len(kernel), 1)
 
 
-def lay(
+def window_arguments(
     rank: int,
     kernel_size: object,
     stride: object,

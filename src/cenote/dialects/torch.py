@@ -50,13 +50,13 @@ from ._torch import (
     check_kernel,
     checked_divisor,
     dtype_of,
-    lay,
     operands,
     per_axis,
     planes,
     strung,
     truncated_average,
     unpooled,
+    window_arguments,
 )
 from ._torch_words import document
 
@@ -120,7 +120,7 @@ def _max_pool(
     spatial axes of the input.
     """
     data = planes(rank, input)
-    window = lay(rank, kernel_size, stride, padding, dilation, ceil_mode)
+    window = window_arguments(rank, kernel_size, stride, padding, dilation, ceil_mode)
     wanted = as_flag("return_indices", return_indices)
     return call(pooling.max_pool, NAMES, data, **window, return_indices=wanted)
 
@@ -180,7 +180,7 @@ def _avg_pool(
     data = planes(rank, input)
     dtype = dtype_of(data)
     check_averaged(dtype)
-    window = lay(rank, kernel_size, stride, padding, 1, ceil_mode)
+    window = window_arguments(rank, kernel_size, stride, padding, 1, ceil_mode)
     if rank == 3:
         check_kernel(kernel_size, window["window"], tuple(data.shape))
     include_pad = as_flag("count_include_pad", count_include_pad)
@@ -221,7 +221,7 @@ def _lp_pool(
     power = real_number("norm_type", norm_type)
     if not power > 0 and power != -math.inf:
         raise BadValue(f"norm_type={format_value(norm_type)}: a number above 0 is needed, or inf or -inf")
-    window = lay(rank, kernel_size, stride, 0, 1, ceil_mode)
+    window = window_arguments(rank, kernel_size, stride, 0, 1, ceil_mode)
     if power > 0:
         return call(norms.lp_pool, NAMES, data, **window, p=power)
     return call(pooling.min_pool, NAMES, abs(data if has_nan(dtype) else as_doubles(data)), **window)

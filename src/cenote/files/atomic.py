@@ -1,4 +1,4 @@
-"""A file or folder that appears whole or not at all: written under another name beside its place, then renamed."""
+"""A file or folder that appears whole or not at all: written under another name in the same folder, then renamed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def replacing(path: Path, overwrite: bool) -> Iterator[Path]:
     """A name to write to, in the same folder. It becomes ``path`` at the end, and is removed after an exception."""
     check_place(path, overwrite)
     # The ending stays the last one: libraries choose the format by it. A long name would become too long.
-    beside = path.with_name(f".{path.stem[:32]}.{secrets.token_hex(6)}{path.suffix}")
+    temporary = path.with_name(f".{path.stem[:32]}.{secrets.token_hex(6)}{path.suffix}")
     try:
-        with names_of_users(path, beside):
-            yield beside
+        with names_of_users(path, temporary):
+            yield temporary
             with deferred():
-                move(beside, path, overwrite)
+                move(temporary, path, overwrite)
     finally:
-        remove(beside)
+        remove(temporary)
 
 
 @contextmanager
@@ -61,25 +61,25 @@ def check_place(path: Path, overwrite: bool) -> None:
         raise FileError(f"{path} exists: --overwrite replaces it")
 
 
-def move(beside: Path, path: Path, overwrite: bool) -> None:
+def move(temporary: Path, path: Path, overwrite: bool) -> None:
     """Rename; what was there goes only when the new one is in its place."""
     check_place(path, overwrite)  # it may have appeared meanwhile
     if path.is_dir() and not path.is_symlink():
-        if exchange(beside, path):
-            remove(beside)
+        if exchange(temporary, path):
+            remove(temporary)
             return
         old = path.with_name(f".{path.stem}.{secrets.token_hex(6)}.old")
         path.rename(old)
         try:
-            beside.rename(path)
+            temporary.rename(path)
         except BaseException:
             old.rename(path)
             raise
         remove(old)
         return
-    if beside.is_dir() and os.path.lexists(path):
+    if temporary.is_dir() and os.path.lexists(path):
         path.unlink()
-    beside.replace(path)
+    temporary.replace(path)
 
 
 def exchange(a: Path, b: Path) -> bool:

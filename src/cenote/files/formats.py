@@ -108,8 +108,8 @@ def new_target(text: str, layout: Layout, overwrite: bool) -> Iterator[Target]:
         if not overwrite:
             raise FileError(f"{path} exists: --overwrite puts the array {name} into it, and keeps the others")
         numpy_files.check_others(path, name)
-    with replacing(path, overwrite) as beside:
-        target = module.create_target(beside, name, layout)
+    with replacing(path, overwrite) as temporary:
+        target = module.create_target(temporary, name, layout)
         try:
             yield target
         except BaseException:
@@ -119,7 +119,7 @@ def new_target(text: str, layout: Layout, overwrite: bool) -> Iterator[Target]:
             raise
         target.finish()
         if name is not None and path.exists():
-            numpy_files.keep_others(path, beside, name)
+            numpy_files.keep_others(path, temporary, name)
 
 
 def check_apart(source: str, target: str, what: str = "input") -> None:

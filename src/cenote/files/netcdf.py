@@ -103,15 +103,15 @@ def pool(
     needs("dask", "dask", "dask")
     options = dict(options)
     window = options.pop("window")
-    with replacing(Path(target), overwrite) as beside, opened(source, "auto") as dataset:
+    with replacing(Path(target), overwrite) as temporary, opened(source, "auto") as dataset:
         array = chosen(dataset, source, variable)
         result = function(array, window, **options)
         out = result.to_dataset(name=array.name).assign_attrs(dataset.attrs)
         encoding = {array.name: encoding_of(array, result.shape, chunks)}
         if scheduler is None:
-            write(out, beside, target, encoding, threads, quiet)
+            write(out, temporary, target, encoding, threads, quiet)
         else:
-            write_on_cluster(out, beside, target, encoding, scheduler)
+            write_on_cluster(out, temporary, target, encoding, scheduler)
         return tuple(result.shape), result.dtype
 
 
@@ -126,12 +126,12 @@ def encoding_of(array: Any, shape: tuple[int, ...], chunks: tuple[int, ...] | No
     return kept
 
 
-def write(dataset: Any, beside: Path, shown: str, encoding: dict[str, Any], threads: int, quiet: bool) -> None:
+def write(dataset: Any, temporary: Path, shown: str, encoding: dict[str, Any], threads: int, quiet: bool) -> None:
     """What ``to_netcdf`` does, into a file of ours."""
     backends = needs("xarray.backends", "xarray", "files")
     writer = needs("xarray.backends.common", "xarray", "files").ArrayWriter()
     h5netcdf = needs("h5netcdf", "h5netcdf", "files")
-    with SafeFile(beside) as file:
+    with SafeFile(temporary) as file:
         try:
             # An interrupt within a write would be an error for HDF5. While dask computes, only its threads write.
             with deferred():
@@ -173,17 +173,17 @@ def computing(threads: int, quiet: bool, check: Callable[[], None]) -> Iterator[
         pool.shutdown(cancel_futures=True)  # those that run are waited for: they write
 
 
-def write_on_cluster(dataset: Any, beside: Path, shown: str, encoding: dict[str, Any], scheduler: str) -> None:
+def write_on_cluster(dataset: Any, temporary: Path, shown: str, encoding: dict[str, Any], scheduler: str) -> None:
     dask, distributed = needs("dask", "dask", "dask"), needs("distributed", "dask.distributed", "dask")
     try:
         with connect(distributed, scheduler) as client, client.as_current(), dask.config.set(scheduler=client):
-            dataset.to_netcdf(beside, engine="h5netcdf", encoding=encoding)
+            dataset.to_netcdf(temporary, engine="h5netcdf", encoding=encoding)
     except (FileError, MemoryError):
         raise
     except (OSError, RuntimeError, ValueError) as error:  # what HDF5 makes of a full disk or an unwritable folder
-        if isinstance(error, OSError) and str(beside.absolute()) not in str(error):
+        if isinstance(error, OSError) and str(temporary.absolute()) not in str(error):
             raise
-        text = in_one_line(error).replace(str(beside.absolute()), shown)
+        text = in_one_line(error).replace(str(temporary.absolute()), shown)
         raise FileError(f"{shown} cannot be written: {text}") from None
 
 

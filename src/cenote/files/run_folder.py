@@ -83,9 +83,9 @@ def begin(partial: Path, options: dict[str, Any], resume: bool) -> Journal:
             torn.unlink()
     else:
         partial.mkdir()
-        beside = partial / "run.json.new"
-        beside.write_text(json.dumps(now))
-        beside.replace(manifest)
+        temporary = partial / "run.json.new"
+        temporary.write_text(json.dumps(now))
+        temporary.replace(manifest)
     return Journal(partial / "journal")
 
 

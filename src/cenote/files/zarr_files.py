@@ -171,12 +171,12 @@ def create_target(store: Path, inner: str, layout: Layout, overwrite: bool) -> I
     zarr = needs("zarr", "zarr", "files")
     check_replaced(zarr, store, inner)
     if not inner or not os.path.exists(store):
-        with replacing(store, overwrite) as beside:
-            place = beside
+        with replacing(store, overwrite) as temporary:
+            place = temporary
             if inner:
                 with deferred():
-                    create_groups(zarr, beside, Path(inner).parent, 3 if layout.like is None else format_of(layout))
-                place = beside / inner
+                    create_groups(zarr, temporary, Path(inner).parent, 3 if layout.like is None else format_of(layout))
+                place = temporary / inner
             with deferred():
                 array = create_array(str(place), layout)
             yield ZarrTarget(array)
@@ -189,9 +189,9 @@ def create_target(store: Path, inner: str, layout: Layout, overwrite: bool) -> I
     with deferred():
         made = create_groups(zarr, store, Path(inner).parent, number)
     try:
-        with replacing(store / inner, overwrite) as beside:
+        with replacing(store / inner, overwrite) as temporary:
             with deferred():
-                array = create_array(str(beside), layout, number)
+                array = create_array(str(temporary), layout, number)
             yield ZarrTarget(array)
     except BaseException:
         if made is not None:

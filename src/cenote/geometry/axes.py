@@ -1,4 +1,4 @@
-"""Which elements each window sees: one axis at a time, and all of them laid on an array.
+"""Which elements each window sees: one axis at a time, and all axes of an array.
 
 Notation per axis: ``n`` input size, ``o`` output size, ``k`` taps, ``s`` stride, ``d`` dilation, ``low``/``high``
 padding; output ``j`` sees the elements ``j*s - low + t*d`` for ``t`` in ``0 … k-1``.
@@ -245,7 +245,7 @@ def bins(position: int, n: int, o: int) -> Axis:
 
 @dataclass(frozen=True)
 class Geometry:
-    """A window laid on an array of a given shape: its axes in the window's order, and the result's shape."""
+    """A window on an array of a given shape: its axes in the window's order, and the result's shape."""
 
     shape: tuple[int, ...]
     axes: tuple[Axis, ...]

@@ -339,7 +339,7 @@ def parse_output_shape(value: object, output_padding: object, extra: Shape, rank
     if any(extra):
         raise BadValue(
             Argument("output_shape"),
-            f"={format_value(value)} is given beside output_padding={format_value(output_padding)}: give one of them",
+            f"={format_value(value)} and output_padding={format_value(output_padding)} are given: give one of them",
         )
     entries = as_sequence(value)
     if entries is None:

@@ -248,7 +248,7 @@ class Window:
         return len(self.size)
 
     def on(self, shape: tuple[int, ...]) -> Geometry:
-        """The window laid on an array of this shape."""
+        """The geometry of the window on an array of this shape."""
         key = (self, shape)
         geometry: Geometry | None = cache.lookup(key)
         if geometry is None:

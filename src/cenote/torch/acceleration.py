@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ..arguments.errors import BadType, BadValue, describe_type, public
-from ..dialects._torch import bins, lay, per_axis
+from ..dialects._torch import bins, per_axis, window_arguments
 from . import modules
 
 NAMES = [f"{family}Pool{rank}d" for family in ("Max", "Avg", "LP", "AdaptiveMax", "AdaptiveAvg") for rank in (1, 2, 3)]
@@ -99,7 +99,7 @@ def places(model: nn.Module) -> Iterator[tuple[str, nn.Module, str, nn.Module]]:
     """Where pooling layers are, each place once: name, parent, name in the parent, layer."""
     seen = set()
 
-    def walk(prefix: str, parent: nn.Module) -> Iterator[tuple[str, nn.Module, str, nn.Module]]:
+    def children(prefix: str, parent: nn.Module) -> Iterator[tuple[str, nn.Module, str, nn.Module]]:
         if parent in seen:
             return
         seen.add(parent)
@@ -108,9 +108,9 @@ def places(model: nn.Module) -> Iterator[tuple[str, nn.Module, str, nn.Module]]:
                 continue
             if is_pooling(child):
                 yield prefix + key, parent, key, child
-            yield from walk(f"{prefix}{key}.", child)
+            yield from children(f"{prefix}{key}.", child)
 
-    return walk("", model)
+    return children("", model)
 
 
 def is_pooling(layer: nn.Module) -> bool:
@@ -169,7 +169,7 @@ def window_refusal(layer: nn.Module) -> str | None:
     rank = int(base_of(layer).__name__[-2])
     try:
         if isinstance(layer, LP):
-            lay(rank, layer.kernel_size, layer.stride, 0, 1, layer.ceil_mode)
+            window_arguments(rank, layer.kernel_size, layer.stride, 0, 1, layer.ceil_mode)
             return norm_refusal(layer.norm_type, layer.ceil_mode)
         if isinstance(layer, (nn.MaxUnpool1d, nn.MaxUnpool2d, nn.MaxUnpool3d)):
             kernel = per_axis("kernel_size", layer.kernel_size, rank, 1)
@@ -180,7 +180,7 @@ def window_refusal(layer: nn.Module) -> str | None:
             bins(rank, layer.output_size)
         else:
             dilation = getattr(layer, "dilation", 1)
-            lay(rank, layer.kernel_size, layer.stride, layer.padding, dilation, layer.ceil_mode)
+            window_arguments(rank, layer.kernel_size, layer.stride, layer.padding, dilation, layer.ceil_mode)
     except (BadValue, BadType) as cause:
         return f"is left alone: {cause}"
     return None

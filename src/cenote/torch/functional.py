@@ -21,7 +21,7 @@ from ..arguments.values import Ints, as_flag
 from ..backends.torch.dynamo import one_node
 from ..dialects import torch as dialect
 from ..dialects._common import call
-from ..dialects._torch import NAMES, by_rank, lay, per_axis, planes, step
+from ..dialects._torch import NAMES, by_rank, per_axis, planes, step, window_arguments
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -147,7 +147,7 @@ def _min_pool(
     tensor([[1., 2.]])
     """
     data = planes(rank, input)
-    window = lay(rank, kernel_size, stride, padding, dilation, ceil_mode)
+    window = window_arguments(rank, kernel_size, stride, padding, dilation, ceil_mode)
     return call(pooling.min_pool, NAMES, data, **window, return_indices=as_flag("return_indices", return_indices))
 
 

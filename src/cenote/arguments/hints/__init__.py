@@ -2,8 +2,8 @@
 
 Only a call that has failed comes here, so nothing of it is imported before.
 
-Where the right call can be told, a message ends with it, after ``write``: it works if it is followed. What cannot be
-told for sure is said in words.
+Where the right call is known, a message ends with it, after ``write``: it works if it is followed. Where it is not, the
+message says so in words.
 """
 
 from .calls import explain, wrong_call, wrong_option

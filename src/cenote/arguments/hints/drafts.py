@@ -140,7 +140,7 @@ class Draft:
     # ---------------------------------------------------------------------------------------------- one int
 
     def failure(self) -> Cause | None:
-        """Why the call is refused, or None if it works or if that cannot be told."""
+        """Why the call is refused, or None if it works or if that is unknown."""
         if self.missing:
             return None
         return refused(self.function, self.given, self.shapes)

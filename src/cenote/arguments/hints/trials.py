@@ -55,7 +55,7 @@ class TrialBackend:
 def refused(
     function: Callable[..., Any], given: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
 ) -> Cause | None:
-    """What is wrong with a call of a public function, or None if it works, or if that cannot be told.
+    """What is wrong with a call of a public function, or None if it works, or if that is unknown.
 
     ``shapes`` are those of operands that are written in another way than they were given.
     """

@@ -36,7 +36,7 @@ class NamedCall:
     names: Names  # of the dimensions that change, in the window's order
     arguments: Callable[[Names], Given]
     axes: Axes = field(default_factory=dict)  # of those whose windows have coordinates
-    by_axes: bool = True  # whether the function is told the axes
+    by_axes: bool = True  # whether the function takes axes=
     whole: bool = False  # whether a variable needs all of the dimensions
     center: Callable[[int], int] | None = None  # of filters: the element that a result belongs to, by the reach
     indices: Any = None

@@ -99,9 +99,9 @@ def avg_pool(
         Average of each window. Floats keep their dtype, integers and bool give float64.
     """
     x = operand(inputs, "inputs")
-    laid, window = lay(x, window_shape, strides, padding)
+    data, window = read_window(x, window_shape, strides, padding)
     include_pad = as_flag("count_include_pad", count_include_pad)
-    return call(sums.avg_pool, NAMES, laid, **window, count_include_pad=include_pad)
+    return call(sums.avg_pool, NAMES, data, **window, count_include_pad=include_pad)
 
 
 @public
@@ -142,8 +142,8 @@ def max_pool(
         Largest element of each window, in the dtype of ``inputs``.
     """
     x = operand(inputs, "inputs")
-    laid, window = lay(x, window_shape, strides, padding)
-    return largest(laid, window)
+    data, window = read_window(x, window_shape, strides, padding)
+    return largest(data, window)
 
 
 @public
@@ -175,8 +175,8 @@ def min_pool(
         Smallest element of each window, in the dtype of ``inputs``.
     """
     x = operand(inputs, "inputs")
-    laid, window = lay(x, window_shape, strides, padding)
-    return smallest(laid, window)
+    data, window = read_window(x, window_shape, strides, padding)
+    return smallest(data, window)
 
 
 @public
@@ -232,10 +232,10 @@ def pool(
         raise BadType(
             f"reduce_fn={format_value(reduce_fn)}: a function of two arrays is needed, not {describe_type(reduce_fn)}"
         )
-    laid, window = lay(x, window_shape, strides, padding)
+    data, window = read_window(x, window_shape, strides, padding)
     if known is not None:
-        return known(laid, window)
-    return folded(laid, window, init, reduce_fn)
+        return known(data, window)
+    return folded(data, window, init, reduce_fn)
 
 
 # ------------------------------------------------------------------------------------------------- reductions
@@ -286,7 +286,7 @@ def monoid(init: object, reduce_fn: object) -> Callable[[Any, dict[str, Any]], A
 # -------------------------------------------------------------------------------------------------- arguments
 
 
-def lay(x: Any, window_shape: object, strides: object, padding: object) -> tuple[Any, dict[str, Any]]:
+def read_window(x: Any, window_shape: object, strides: object, padding: object) -> tuple[Any, dict[str, Any]]:
     """``x``, cropped where that is asked for, and the window as the canonical functions have it."""
     size = ints("window_shape", window_shape, 1)
     rank = len(size)
