@@ -56,11 +56,11 @@ class Conv:
 
     @property
     def output_shape(self) -> Ints:
-        reach = [self.dilation * (k - 1) + 1 - 2 * self.padding for k in self.window]
+        effective = [self.dilation * (k - 1) + 1 - 2 * self.padding for k in self.window]
         if self.op == "conv":
-            space = [(n - r) // self.stride + 1 for n, r in zip(self.shape[2:], reach, strict=True)]
+            space = [(n - r) // self.stride + 1 for n, r in zip(self.shape[2:], effective, strict=True)]
         else:
-            space = [(n - 1) * self.stride + r for n, r in zip(self.shape[2:], reach, strict=True)]
+            space = [(n - 1) * self.stride + r for n, r in zip(self.shape[2:], effective, strict=True)]
         return (self.shape[0], self.filters, *space)
 
     @property

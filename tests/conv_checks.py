@@ -1,4 +1,4 @@
-"""What a fast way of convolution is held to: the bits of the reference on whole numbers."""
+"""Checks of a fast convolution: the bits of the reference on whole numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fast path is held to: the bits of the reference on all levels, for any number of threads and size of tiles."""
+"""Checks of a fast path: the bits of the reference on all levels, for any number of threads and size of tiles."""
 
 from __future__ import annotations
 

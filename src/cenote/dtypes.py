@@ -164,7 +164,7 @@ def is_differentiable(dtype: DType) -> bool:
 
 
 def accumulator(dtype: DType) -> DType:
-    """What a sum is held in whose result has this dtype."""
+    """The accumulator of a sum whose result has this dtype."""
     return row(dtype).accumulator
 
 

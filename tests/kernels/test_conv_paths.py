@@ -1,4 +1,4 @@
-"""The fast ways of convolution against the reference, at, just below and just above the size where they take over."""
+"""The convolution kernels vs. the reference, at, just below and just above the sizes where they are chosen."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ def rows_that_slide(dtype: np.dtype[Any]) -> Iterator[tuple[int, Geometry]]:
         for j, (window, stride, dilation, padding, lanes) in enumerate(WIDER):
             if (i + j) % 3:
                 continue
-            reach = (window[1] - 1) * dilation[1] + 1
-            shape = (2, 11, max(1, o + reach - 1 - sum(padding[1])), lanes)
+            effective = (window[1] - 1) * dilation[1] + 1
+            shape = (2, 11, max(1, o + effective - 1 - sum(padding[1])), lanes)
             yield (i + j) // 3, parse_window(window, stride, padding, dilation, False, (1, 2)).on(shape)
 
 

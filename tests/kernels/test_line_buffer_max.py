@@ -89,8 +89,8 @@ def test_sliding(dtype: np.dtype[Any]) -> None:
         for j, (window, stride, dilation, padding) in enumerate(SLIDES):
             if (i + j) % 2 and j > 2:
                 continue
-            reach = (window[1] - 1) * dilation[1] + 1
-            shape = (2, 7, max(1, o + reach - 1 - sum(padding[1])))
+            effective = (window[1] - 1) * dilation[1] + 1
+            shape = (2, 7, max(1, o + effective - 1 - sum(padding[1])))
             geometry = parse_window(window, stride, padding, dilation).on(shape)
             if dtype.kind in "fV" and i % 2:  # the order of elements in the window is not that in memory
                 turned = parse_window(window[::-1], stride[::-1], padding[::-1], dilation[::-1], False, (2, 1))
@@ -180,8 +180,8 @@ def test_sliding_sums(dtype: np.dtype[Any]) -> None:
         for j, (window, stride, dilation, padding, lanes) in enumerate(SUMS):
             if (i + j) % 2 and j > 2:
                 continue
-            reach = (window[1] - 1) * dilation[1] + 1
-            shape = (2, 7, max(1, o + reach - 1 - sum(padding[1])), lanes)
+            effective = (window[1] - 1) * dilation[1] + 1
+            shape = (2, 7, max(1, o + effective - 1 - sum(padding[1])), lanes)
             geometry = parse_window(window, stride, padding, dilation, False, (1, 2)).on(shape)
             check_sums(rough(rng, shape, dtype), geometry)
             if dtype in HALVES:

@@ -330,7 +330,7 @@ def test_errors_of_the_users_own_pass_as_they_are() -> None:
 
 def test_the_array_after_the_window() -> None:
     with pytest.raises(TypeError, match="the array comes first: write max_pool") as failure:
-        cn.max_pool((2, 2), m2)  # type: ignore[arg-type]
+        cn.max_pool((2, 2), m2)
     assert eval(advised(str(failure.value)) or "", {**NAMES, "x": m2}).shape == (3, 3)
 
 

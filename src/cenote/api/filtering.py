@@ -201,10 +201,10 @@ def filter_geometry(x: Shape, k: Shape, axes: tuple[int, ...], mode: str, stride
 
     out = []
     for q, (n, taps, s, d) in enumerate(zip(filtered_sizes, k, strides, dilations, strict=True)):
-        reach = (taps - 1) * d
+        span = (taps - 1) * d
         if n == 0:
             raise BadValue(f"x has shape {format_value(x)}: axis {axes[q]} has size 0, there is nothing to filter")
-        pads = {"full": (reach, reach), "same": ((reach + 1) // 2, reach // 2), "valid": (0, 0)}[mode]
+        pads = {"full": (span, span), "same": ((span + 1) // 2, span // 2), "valid": (0, 0)}[mode]
         axis = padded_axis(axes[q], n, taps, s, d, pads)
         check_extent(axis, k)
         axis = replace(axis, o=output_size(axis, False, what))

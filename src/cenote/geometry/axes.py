@@ -48,7 +48,7 @@ class Axis:
         return Axis, tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        lists = (b"" if held is None else np.array(held, np.int64).tobytes() for held in (self.starts, self.lengths))
+        lists = (b"" if array is None else np.array(array, np.int64).tobytes() for array in (self.starts, self.lengths))
         return "cenote.Axis", self.position, self.n, self.o, self.k, self.s, self.d, self.low, self.high, *lists
 
     @cached_property
@@ -203,8 +203,8 @@ class Axis:
             return [int(j) for j in np.searchsorted(centres, 2 * np.array(places, np.int64) - 1)]
         if self.s == 1 and self.o == self.n:
             return list(places)
-        reach = (self.k - 1) * self.d
-        return [min(max(0, -((reach + 1 - 2 * (b + self.low)) // (2 * self.s))), self.o) for b in places]
+        span = (self.k - 1) * self.d
+        return [min(max(0, -((span + 1 - 2 * (b + self.low)) // (2 * self.s))), self.o) for b in places]
 
     def cut_elements(self, places: Sequence[int]) -> list[int]:
         """Where to cut the elements if the windows are cut at ``places``: an element goes to the window around it."""
@@ -212,8 +212,8 @@ class Axis:
             return [self.starts[j] if j < self.o else self.n for j in places]
         if self.s == 1 and self.o == self.n:
             return list(places)
-        reach = (self.k - 1) * self.d
-        return [min(max(0, -((self.s - reach - 2 * (j * self.s - self.low)) // 2)), self.n) for j in places]
+        span = (self.k - 1) * self.d
+        return [min(max(0, -((self.s - span - 2 * (j * self.s - self.low)) // 2)), self.n) for j in places]
 
     @property
     def real(self) -> NDArray[np.bool_]:

@@ -34,7 +34,7 @@ from .window import by_arguments, output_size, padded_axis, parse_padding
 
 Shape: TypeAlias = tuple[int, ...]
 
-MOST_ELEMENTS = 2**46  # on one axis, padding and the reach of a filter included
+MOST_ELEMENTS = 2**46  # on one axis, padding and the effective size of a filter included
 LAYOUTS = ("channels_last", "channels_first")
 WITHOUT_CHANNELS = "; correlate and convolve filter without channel axes"
 NEEDS_CHANNELS = "; give x and w channel axes, of size 1 if there is one channel"
@@ -136,14 +136,14 @@ def parse_groups(value: object) -> int:
 
 def check_extent(axis: Axis, w: Shape) -> None:
     """The core counts elements in 64 bits, and needs room for products of what it counts."""
-    reach = axis.d * (axis.k - 1) + 1
-    total = axis.n + axis.low + axis.high + reach
+    effective = axis.d * (axis.k - 1) + 1
+    total = axis.n + axis.low + axis.high + effective
     if total > MOST_ELEMENTS:
         raise BadValue(
             W,
             f" has shape {format_value(w)}: on axis {axis.position} of ",
             X,
-            f" its reach ({axis.k} - 1)*{axis.d} + 1, "
+            f" its effective size ({axis.k} - 1)*{axis.d} + 1, "
             f"padding {axis.low} + {axis.high} and {axis.n} elements add up to {total}, the limit is {MOST_ELEMENTS}",
         )
 

@@ -156,9 +156,9 @@ def output_size(axis: Axis, ceil_mode: bool, what: Prefix) -> int:
     """The number of windows on one axis: the floor rule, or the ceil rule with windows that start in the
     high padding left out."""
     n, s = axis.n, axis.s
-    reach = axis.d * (axis.k - 1) + 1
+    effective = axis.d * (axis.k - 1) + 1
     extent = n + axis.low + axis.high
-    room = extent - reach
+    room = extent - effective
     if ceil_mode:
         o = (room + s - 1) // s + 1
         if (o - 1) * s >= n + axis.low:
@@ -166,10 +166,10 @@ def output_size(axis: Axis, ceil_mode: bool, what: Prefix) -> int:
     else:
         o = room // s + 1
     if o <= 0:
-        needed = f"({axis.k} - 1)*{axis.d} + 1 = {reach}" if axis.d > 1 else f"{reach}"
+        needed = f"({axis.k} - 1)*{axis.d} + 1 = {effective}" if axis.d > 1 else f"{effective}"
         there = f"{axis.low} + {n} + {axis.high} = {extent} with padding" if axis.low or axis.high else f"{n}"
-        if reach > extent:
-            short = f"{reach - extent} short"
+        if effective > extent:
+            short = f"{effective - extent} short"
             if ceil_mode and s > 1:
                 short += f", of which ceil_mode with stride {s} allows {s - 1}"
         else:
@@ -178,7 +178,7 @@ def output_size(axis: Axis, ceil_mode: bool, what: Prefix) -> int:
             *what(),
             Misfit(
                 f"{MISFIT}{axis.position}: "
-                f"it needs {needed} {'element' if reach == 1 else 'elements'}, there are {there}: {short}",
+                f"it needs {needed} {'element' if effective == 1 else 'elements'}, there are {there}: {short}",
                 alone(axis, ceil_mode),
             ),
         )
@@ -216,13 +216,13 @@ def geometry_on(window: Window, shape: tuple[int, ...]) -> Geometry:
     for i, position in enumerate(positions):
         padding = window.padding if isinstance(window.padding, str) else window.padding[i]
         axis = padded_axis(position, shape[position], window.size[i], window.stride[i], window.dilation[i], padding)
-        reach = axis.d * (axis.k - 1) + 1
+        effective = axis.d * (axis.k - 1) + 1
         # The core computes j*s - low + t*d in 64 bits for every window, overhang of ceil_mode included.
-        total = axis.n + axis.low + axis.high + axis.s + reach
+        total = axis.n + axis.low + axis.high + axis.s + effective
         if total > INT64_MAX:
             raise BadValue(
                 *what(),
-                f": on axis {position} its reach ({axis.k} - 1)*{axis.d} + 1, stride {axis.s}, padding "
+                f": on axis {position} its effective size ({axis.k} - 1)*{axis.d} + 1, stride {axis.s}, padding "
                 f"{axis.low} + {axis.high} and the {axis.n} elements add up to {total}, which does not fit 64 bits",
             )
         o = axis.o if isinstance(padding, str) else output_size(axis, window.ceil_mode, what)
@@ -383,17 +383,17 @@ def unpooled_sizes(window: Window, positions: tuple[int, ...], shape: tuple[int,
     out = []
     for i, position in enumerate(positions):
         n, s = shape[position], window.stride[i]
-        reach = window.dilation[i] * (window.size[i] - 1) + 1
+        span = window.dilation[i] * (window.size[i] - 1) + 1
         if isinstance(window.padding, str):
             out.append(n * s)
             continue
         low, high = window.padding[i]
-        size = (n - 1) * s - low - high + reach if n else 0
+        size = (n - 1) * s - low - high + span if n else 0
         if size < 0 or (size == 0 and n):
             raise BadValue(
                 Argument("window"),
                 f"={format_value(window.size)} on shape {format_value(shape)}: axis {position} would unpool to "
-                f"({n} - 1)*{s} - {low} - {high} + {reach} = {size} elements: use less padding or give output_shape",
+                f"({n} - 1)*{s} - {low} - {high} + {span} = {size} elements: use less padding or give output_shape",
             )
         out.append(size)
     return tuple(out)

@@ -113,10 +113,10 @@ class Contract(Op):
             by.append(self.by_bias(bind) if wanted[2] else None)
         return bind(self, *operands), by
 
-    def by(self, bind: Bind, role: Role, dtype: DType, other: Role, held: Value, held_dtype: DType) -> LinearOperator:
-        """The derivative with respect to one operand, the other one being held."""
-        dtypes = (native(dtype), held_dtype)
-        return Applied(bind, Contract(self.geometry, self.result, (role, other), dtypes, self.work, self.after), held)
+    def by(self, bind: Bind, role: Role, dtype: DType, other: Role, fixed: Value, fixed_dtype: DType) -> LinearOperator:
+        """The derivative with respect to one operand, the other one fixed."""
+        dtypes = (native(dtype), fixed_dtype)
+        return Applied(bind, Contract(self.geometry, self.result, (role, other), dtypes, self.work, self.after), fixed)
 
     def by_bias(self, bind: Bind) -> LinearOperator:
         shape: Shape = getattr(self.geometry, self.result)

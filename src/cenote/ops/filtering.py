@@ -71,9 +71,9 @@ class Filter(Op):
             if not want:
                 by.append(None)
                 continue
-            role, held = form.given[i], operands[1 - i]
+            role, fixed = form.given[i], operands[1 - i]
             given, dtypes = (role, form.given[1 - i]), (native(form.dtypes[i]), form.dtypes[1 - i])
-            operator = Applied(bind, replace(self, contract=replace(form, given=given, dtypes=dtypes)), held)
+            operator = Applied(bind, replace(self, contract=replace(form, given=given, dtypes=dtypes)), fixed)
             by.append(operator)
         return bind(self, *operands), by
 

@@ -90,11 +90,11 @@ class Fold(Op):
             return self.result
         if self.kernel is not None:
             return self.init.dtype
-        held, nothing = np.empty((0,), self.init.dtype), np.empty((0,), native(self.dtype))
+        accumulator, nothing = np.empty((0,), self.init.dtype), np.empty((0,), native(self.dtype))
         taps = 1 if next(self.geometry.taps(), None) is not None else 0
         for _ in range(2 * taps):  # the second time with what the first one gave
-            held = np.asarray(self.fn(held, nothing))
-        dtype: DType = held.dtype
+            accumulator = np.asarray(self.fn(accumulator, nothing))
+        dtype: DType = accumulator.dtype
         return dtype
 
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
@@ -158,16 +158,16 @@ class Fold(Op):
         out = np.full(self.geometry.out_shape, self.init, self.init.dtype)
         plain = isinstance(self.fn.fn if isinstance(self.fn, Reducer) else self.fn, np.ufunc)
         for to, of in self.geometry.taps():
-            held = out[to]
+            accumulator = out[to]
             elements = x[of] if plain else x[of].copy()  # fn may write into them
-            new = np.asarray(self.fn(held, elements))
-            if new.shape != held.shape:
+            new = np.asarray(self.fn(accumulator, elements))
+            if new.shape != accumulator.shape:
                 raise BadValue(
-                    f"reduce_fn gave shape {new.shape} for two arrays of shape {held.shape}: "
+                    f"reduce_fn gave shape {new.shape} for two arrays of shape {accumulator.shape}: "
                     "it must work element by element"
                 )
             if new.dtype != out.dtype:
-                out = out.astype(np.result_type(new.dtype, out.dtype) if held.shape != out.shape else new.dtype)
+                out = out.astype(np.result_type(new.dtype, out.dtype) if accumulator.shape != out.shape else new.dtype)
             out[to] = new
         return out
 

@@ -151,6 +151,6 @@ def whole_planes(op: UnpoolGather, ranges: Ranges) -> tuple[Op, tuple[Slices, ..
     def needed(sizes: Shape) -> Slices:
         return tuple(slice(*batch.get(i, (0, n))) for i, n in enumerate(sizes))
 
-    held = tuple(batch[i][1] - batch[i][0] if i in batch else n for i, n in enumerate(op.shape))
+    sizes = tuple(batch[i][1] - batch[i][0] if i in batch else n for i, n in enumerate(op.shape))
     crop = tuple((0, end - begin) if i in batch else (begin, end) for i, (begin, end) in enumerate(ranges))
-    return Crop(replace(op, shape=held), crop), (needed(op.T.out_shape), needed(op.shape))
+    return Crop(replace(op, shape=sizes), crop), (needed(op.T.out_shape), needed(op.shape))

@@ -113,8 +113,8 @@ class PowerSpread(WindowOp):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         g, x = operands
-        held = over_norm(g, x, self).astype(g.dtype, copy=False)
-        return (core.power_spread(held, x, self.geometry, self.p, self.q, self.odd).astype(self.after, copy=False),)
+        quotient = over_norm(g, x, self).astype(g.dtype, copy=False)
+        return (core.power_spread(quotient, x, self.geometry, self.p, self.q, self.odd).astype(self.after, copy=False),)
 
     @cached_property
     def T(self) -> PowerSum:  # noqa: N802

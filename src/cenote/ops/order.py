@@ -106,7 +106,7 @@ class ScatterMiddle(WindowOp):
 
 
 def precision(before: DType, after: DType) -> DType:
-    """What derivatives are held in between two dtypes: half precision would lose bits of a half."""
+    """The dtype of derivatives between two dtypes: half precision would lose bits of a half."""
     return np.dtype(np.float64 if is_double(before) or is_double(after) else np.float32)
 
 

@@ -23,12 +23,12 @@ class Record:
         cls.fields = (*cls.fields, *new)
 
     def __init__(self, *args: Any, **named: Any) -> None:
-        held = self.__dict__
+        values = self.__dict__
         if len(args) > len(self.fields):
             raise TypeError(f"{type(self).__name__} has {len(self.fields)} fields, {len(args)} were given")
-        held.update(zip(self.fields, args, strict=False))
+        values.update(zip(self.fields, args, strict=False))
         for name in self.fields[len(args) :]:
-            held[name] = named.pop(name) if name in named else getattr(type(self), name)
+            values[name] = named.pop(name) if name in named else getattr(type(self), name)
         if named:
             raise TypeError(f"{type(self).__name__} has no field {', '.join(named)}, or it was given twice")
 

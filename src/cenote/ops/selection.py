@@ -236,7 +236,7 @@ def tied_share(geometry: Geometry, x: Array, values: Array) -> Array:
 
 
 def relabelled(offsets: Array, of: Geometry, to: Geometry) -> Array:
-    """Offsets that count the live taps of one geometry as those of another: a part may have fewer than the whole."""
+    """Offsets that count the valid taps of one geometry as those of another: a part may have fewer than the whole."""
     dtype = core.offset_dtype(to)
     none = offsets == np.iinfo(offsets.dtype).max
     if all(a.valid_taps == b.valid_taps for a, b in zip(of.axes, to.axes, strict=True)):

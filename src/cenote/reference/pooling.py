@@ -189,8 +189,8 @@ def total(x: Array, geometry: Geometry, result: DType, omit: bool) -> tuple[Arra
     with np.errstate(all="ignore"):
         # A padded element is +0.0. A tap that a listed window does not have is none at all: -0.0 changes no sum.
         lacking = np.where(missing(geometry), -zero, zero)
-        held = np.where(real & ~gone, elements.astype(work), lacking)
-    sums = box_sum(held, rank)
+        masked = np.where(real & ~gone, elements.astype(work), lacking)
+    sums = box_sum(masked, rank)
     return np.where(real.any(axis=tuple(range(-rank, 0))), sums, zero), gone.sum(
         axis=tuple(range(-rank, 0)), dtype=np.int64
     )
@@ -220,11 +220,11 @@ def avg_pool(x: Array, geometry: Geometry, omit: bool, divisor: float | None, in
         # The quotient is taken in double and rounded once: the same as in float32 wherever the divisor is one.
         by = np.asarray(number, np.float64)
         if is_complex(sums.dtype):  # by parts: NumPy would let an infinite part make the other one NaN
-            held = sums.copy()
-            held.real, held.imag = sums.real / by, sums.imag / by
+            averages = sums.copy()
+            averages.real, averages.imag = sums.real / by, sums.imag / by
         else:
-            held = (sums / by).astype(sums.dtype)
-        out = held.astype(result)
+            averages = (sums / by).astype(sums.dtype)
+        out = averages.astype(result)
     return quiet(no_data(out, geometry, omitted) if omit else out)
 
 

@@ -35,16 +35,16 @@ def softmax_weights(x: Array, geometry: Geometry, beta: float, pad_value: float 
     if pad_value is not None:
         pads = pads + (counts(geometry, True) - counts(geometry, False))
     pad = np.where(pads > 0, np.longdouble(0 if pad_value is None else pad_value), nothing)
-    held = np.where(real, elements, nothing)
+    masked = np.where(real, elements, nothing)
     with np.errstate(all="ignore"):
         best = np.maximum if beta > 0 else np.minimum
-        pivot = best(best.reduce(held, axis=over, initial=nothing), pad)
+        pivot = best(best.reduce(masked, axis=over, initial=nothing), pad)
         infinite = np.isinf(pivot)
         at = np.expand_dims(pivot, over)
         tied = real & (elements == at)
         even = tied / np.maximum(tied.sum(axis=over, keepdims=True), 1).astype(np.longdouble)
         # inf − inf must not be formed.
-        terms = np.where(real, np.exp(np.longdouble(beta) * (held - np.where(np.isinf(at), 0, at))), 0)
+        terms = np.where(real, np.exp(np.longdouble(beta) * (masked - np.where(np.isinf(at), 0, at))), 0)
         padding = np.where(pads > 0, pads * np.exp(np.longdouble(beta) * (pad - np.where(infinite, 0, pivot))), 0)
         total = terms.sum(axis=over) + padding
         weights: Wide = np.where(np.expand_dims(infinite, over), even, terms / np.expand_dims(total, over))

@@ -55,7 +55,7 @@ def sorted_out(draft: Draft) -> dict[str, Any] | None:
     if len(functions) != 1 or len(sizes) > 1 or len(given) != len(functions) + len(sizes) + len(numbers):
         return None
     if not sizes:  # the window is one int
-        window = draft.given.get("window")
+        window: Any = draft.given.get("window")
         at = 0 if is_one_int(window) and (window > 0 or len(numbers) < 2) else len(numbers) - 1
         if not numbers or not is_one_int(numbers[at]):
             return None

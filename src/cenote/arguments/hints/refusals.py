@@ -144,7 +144,7 @@ def why_not(draft: Draft, shape: tuple[int, ...]) -> str:
 def hint(draft: Draft, cause: Cause) -> str:
     first = cause.args[0]
     topic = str(first) if isinstance(first, Argument) else str(cause).partition("=")[0].partition(" ")[0]
-    value = draft.given.get(topic)
+    value: Any = draft.given.get(topic)
     note: str | None = None
     if is_misfit(cause):
         return before_channels(draft)

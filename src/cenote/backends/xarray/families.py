@@ -38,7 +38,7 @@ class NamedCall:
     axes: Axes = field(default_factory=dict)  # of those whose windows have coordinates
     by_axes: bool = True  # whether the function takes axes=
     whole: bool = False  # whether a variable needs all of the dimensions
-    center: Callable[[int], int] | None = None  # of filters: the element that a result belongs to, by the reach
+    center: Callable[[int], int] | None = None  # of filters: the element that a result belongs to, by their span
     indices: Any = None
 
 
@@ -135,15 +135,15 @@ def filtered(obj: Any, given: Given) -> NamedCall:
     dilation = per_dimension("dilation", given.pop("dilation", 1), dict.fromkeys(names, 1))
     pads: dict[Hashable, Any] = {}
     for name, taps in window.items():
-        reach = (taps - 1) * dilation[name] if isinstance(dilation[name], int) else 0
-        pads[name] = (reach, reach) if mode == "full" else ((reach + 1) // 2, reach // 2) if mode == "same" else 0
+        span = (taps - 1) * dilation[name] if isinstance(dilation[name], int) else 0
+        pads[name] = (span, span) if mode == "full" else ((span + 1) // 2, span // 2) if mode == "same" else 0
     axes = window_axes(window, stride, pads, dilation, False, obj.sizes)
 
     def arguments(names: Names) -> Given:
         strides, dilations = tuple(stride[n] for n in names), tuple(dilation[n] for n in names)
         return {**given, "k": k, "stride": strides, "dilation": dilations}
 
-    return NamedCall(names, arguments, axes, whole=True, center=lambda reach: (reach + 1) // 2)
+    return NamedCall(names, arguments, axes, whole=True, center=lambda span: (span + 1) // 2)
 
 
 def convolved(obj: Any, given: Given) -> NamedCall:
@@ -152,7 +152,7 @@ def convolved(obj: Any, given: Given) -> NamedCall:
     options: Given = {name: given.get(name, default) for name, default in CONV_DEFAULTS.items()}
     geometry = conv_geometry(obj.shape, np.shape(given["w"]), **options)
     axes = dict(zip(spatial, geometry.axes, strict=True))
-    return NamedCall((*spatial, *channel), lambda names: given, axes, by_axes=False, center=lambda reach: reach // 2)
+    return NamedCall((*spatial, *channel), lambda names: given, axes, by_axes=False, center=lambda span: span // 2)
 
 
 def transposed(obj: Any, given: Given) -> NamedCall:

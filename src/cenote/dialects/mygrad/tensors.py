@@ -280,10 +280,10 @@ def read(given: Any, name: str, dtype: object, constant: object, copy: object, n
     known = None if constant is None else as_flag("constant", constant)
     copied = as_flag("copy", copy)
     rank = read_ndmin(ndmin)
-    held = given.data if isinstance(given, autodiff.Tensor) else as_array(given, name)
-    if is_complex(held.dtype):
-        raise BadType(Argument(name), f" has dtype {held.dtype}: mygrad knows real numbers only, use cenote.Tensor")
-    data = np.array(held, wanted, copy=True if copied else None, ndmin=rank)
+    array = given.data if isinstance(given, autodiff.Tensor) else as_array(given, name)
+    if is_complex(array.dtype):
+        raise BadType(Argument(name), f" has dtype {array.dtype}: mygrad knows real numbers only, use cenote.Tensor")
+    data = np.array(array, wanted, copy=True if copied else None, ndmin=rank)
     fixed = not has_nan(data.dtype) if known is None else known
     return variable(data, fixed)._value, fixed
 
