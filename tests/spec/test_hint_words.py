@@ -176,6 +176,8 @@ NAMED = {
     "reduce_window": "cn.pool(x, (2, 2), 0, np.add)",
     "conv2": "cn.convolve(x, k)",
     "medfilt2": "cn.median_pool(np.pad(x, 3 // 2), (3, 3), stride=1)",
+    "pool2d": "cn.max_pool(x, (2, 2))",
+    "cache_clear": "cn.clear_cache()",
     "argmax_pool": "cn.max_pool(x, (2, 2), return_indices=True)",
     "output_size": "cn.output_shape((8, 8), (2, 2))",
     "MaxUnpool2d": "cn.max_unpool(y, indices, (2, 2))",
@@ -237,6 +239,17 @@ def test_nn_is_a_module() -> None:
         cn.nn  # type: ignore[attr-defined]  # noqa: B018
     first, second = str(failure.value).partition("write ")[2].split(", or ")
     exec(f"{first}\nnn.MaxPool2d\n{second}\nnn.max_pool", {})
+
+
+@pytest.mark.parametrize(("name", "hint"), names.IN_OTHERS.items())
+def test_modules_of_other_libraries(name: str, hint: str) -> None:
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}': ") as failure:
+        getattr(cn, name)
+    assert str(failure.value).endswith(hint)
+    if hint.startswith("write import"):
+        exec(hint.partition("write ")[2].partition(",")[0], {})
+    elif hint.startswith("write "):
+        assert eval(hint.removeprefix("write "), {"cn": cn}).max_pool
 
 
 def test_a_misspelt_name() -> None:

@@ -93,8 +93,15 @@ SAME_VALUES: list[tuple[str, dict[str, Any], Any, Callable[[], Any]]] = [
         if name != "median_pool" or size != (4, 2)  # of an even count, scipy takes the upper one
     ),
     *(
-        ("avg_pool", {"size": k, "mode": "constant"}, m2, partial(scipy.ndimage.uniform_filter, m2, k, mode="constant"))
+        (name, {"size": k, "mode": "constant"} | options, x, partial(f, x, k, mode="constant", **options))
         for k in (3, (3, 5), 4)
+        for x in (m2, -abs(m2))  # of which the zeros around are the largest
+        for name, f, options in (
+            ("avg_pool", scipy.ndimage.uniform_filter, {}),
+            ("max_pool", scipy.ndimage.maximum_filter, {}),
+            ("min_pool", scipy.ndimage.minimum_filter, {"cval": 0}),
+            ("max_pool", scipy.ndimage.maximum_filter, {"cval": -np.inf}),
+        )
     ),
 ]  # fmt: skip
 
@@ -338,6 +345,15 @@ def test_reductions_of_jax() -> None:
     with pytest.raises(TypeError, match=r"^pool: reduce_fn=jnp\.max reduces one array.*: write max_pool\(x, \(2,\)\)$"):
         cn.pool(NAMES["v"], (2,), 0, jax.numpy.max)
     assert cn.pool(jax.numpy.arange(4.0), (2,), 0, jax.numpy.maximum).tolist() == [1, 3]
+
+
+def test_functions_of_torch_on_arrays_of_numpy() -> None:
+    with pytest.raises(
+        TypeError, match=r"^pool: reduce_fn=torch\.maximum takes tensors .* ndarray: write pool"
+    ) as failure:
+        cn.pool(m2, (2, 2), -np.inf, torch.maximum)
+    got = eval(advised(str(failure.value)) or "", {**NAMES, "x": m2})
+    np.testing.assert_array_equal(got, cn.max_pool(m2, (2, 2)))
 
 
 def test_functions_that_are_named_like_reductions_are_taken() -> None:

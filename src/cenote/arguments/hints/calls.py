@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..errors import describe_type, format_value
 from ..values import as_sequence
 from . import keywords
@@ -55,6 +57,9 @@ def wrong_reducer(function: Function, args: tuple[Any, ...], kwargs: Mapping[str
         if getattr(fn, "__module__", "") == "torch" and type(given["x"]).__module__ != "torch":
             text = f"reduce_fn={name_of(fn)} takes tensors of torch's, and x is {describe_type(given['x'])}"
             draft = Draft(function, given)
+            if isinstance(same := getattr(np, fn.__name__, None), np.ufunc):
+                draft.given["reduce_fn"] = same
+                return f"{text}{conclusion(draft)}"
             note, known = reduction(draft, fn) if named_reduction(fn) else ("", False)
             return f"{text}; {name_of(fn)}{note}{conclusion(draft) if known else ''}" if note else text
         try:
@@ -152,16 +157,19 @@ def without_channels(draft: Draft, extra: tuple[Any, ...], kwargs: Mapping[str, 
     """conv(x, k, "same") of MATLAB and NumPy: a filter without channels, and the size of the result as a word."""
     x, w = draft.shape, shape_of(draft.given.get("w"))
     words = [*extra, *(value for word, value in kwargs.items() if word == "mode")]
-    others = [word for word in kwargs if word not in ("x", "w", "mode")]
-    if draft.name != "conv" or is_dialect(draft.function) or others or len(words) != 1:
+    others = [word for word in kwargs if word not in ("x", "w", "mode", "boundary")]
+    ends = kwargs.get("boundary")
+    if draft.name != "conv" or is_dialect(draft.function) or others or len(words) + (ends is not None) not in (1, 2):
         return None
-    (mode,) = words
+    mode = words[0] if len(words) == 1 else "full" if not words else None
     if x is None or w is None or not 0 < len(w) <= min(2, len(x)) or mode not in ("full", "same", "valid"):
         return None
     draft.switch("convolve", {"x": draft.given["x"], "k": draft.given["w"], "mode": mode})
     draft.written["k"] = "w"
     draft.name_colours()
-    return f"{mode!r} is mode={mode!r} of convolve here, which filters without channel axes{conclusion(draft)}"
+    note, sure = boundary(draft, ends) or ("", ends is None)
+    what = f"{mode!r} is mode={mode!r} of convolve here, which filters without channel axes"
+    return f"{what}{f'; boundary={ends!r}{note}' if note else ''}{conclusion(draft) if sure else ''}"
 
 
 # ----------------------------------------------------------------------------------------------------- keywords
@@ -257,7 +265,8 @@ def by_name(draft: Draft, by_position: list[str], extra: tuple[Any, ...]) -> Not
     left = [name for name in POSITIONS.get(draft.name, WINDOWED) if name in draft.parameters]
     if draft.name == "smooth_max_pool" and isinstance(extra[0], float):
         left = ["beta", *left[:-1]]
-    if "bias" in left and isinstance(extra[0], (int, str, tuple)):  # where JAX and TensorFlow have strides
+    sizes = isinstance(extra[0], list) and all(map(is_one_int, extra[0]))
+    if "bias" in left and (sizes or isinstance(extra[0], (int, str, tuple))):  # where JAX and TensorFlow have strides
         left.remove("bias")
     for value in extra:
         if isinstance(value, str) and "padding" in left:

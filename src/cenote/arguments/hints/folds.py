@@ -27,7 +27,14 @@ def arrange(draft: Draft) -> Note | None:
         notes.append("the window comes before the initial value and the function")
     elif "reduce_fn" in draft.given and arguments["reduce_fn"] is not draft.given["reduce_fn"]:
         notes.append("the initial value comes before the function")
+    of_flax = callable(draft.given.get("init")) and as_sequence(draft.given.get("reduce_fn")) is not None
     draft.given.update(arguments)
+    if of_flax and "axes" not in draft.given and draft.shape and len(draft.shape) == len(arguments["window"]) + 2:
+        draft.given["axes"] = tuple(range(1, len(draft.shape) - 1))
+        if draft.failure() is None:
+            notes.append("windows of flax lie between batch and channels")
+        else:
+            del draft.given["axes"]
     fn, known = arguments["reduce_fn"], True
     if "init" not in arguments or arguments["init"] is None:
         missing = "init is missing, which" if "init" not in arguments else "it"

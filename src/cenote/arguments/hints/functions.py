@@ -43,7 +43,7 @@ CALLS = {
     "prodpool": "pool(x, {window}, 1, np.multiply)",
     "globalpool": "global_avg_pool(x, axes={axes})",
     "gap": "global_avg_pool(x, axes={axes})",
-    "pool": "pool(x, {window}, 0, np.add)",
+    "pool": "max_pool(x, {window})",
     "reducewindow": "pool(x, {window}, 0, np.add)",
     "conv": "conv(x, w)",
     "convolution": "conv(x, w)",
@@ -95,6 +95,7 @@ CALLS = {
     "outputsize": "output_shape((8, 8), (2, 2))",
     "setthreads": "set_num_threads(2)",
     "threads": "num_threads(2)",
+    **dict.fromkeys(("cacheclear", "emptycache"), "clear_cache()"),
     "version": "__version__",
     "config": "show_config()",
     "showversions": "show_config()",
@@ -104,6 +105,8 @@ CALLS = {
 ROLLING = " for a 1-D x; windows that would begin before x are left out, not NaN"
 # What follows the call.
 NOTES = {
+    "pool": " for maxima, cn.avg_pool for means",
+    "reducewindow": " for sums",
     "depthwiseconv": " with the filters of TensorFlow and Keras, (*k, C, multiplier)",
     "maxpoolwithargmax": ", whose indices count rows and columns; those of TensorFlow count channels, too",
     **dict.fromkeys(("coarsen", "downsample", "downscale"), " for means"),

@@ -25,6 +25,15 @@ DEFAULT_RANKS = {"medfilt": 1}  # 2, if a name does not say how many dimensions
 MODULES = re.compile(r"((Max|Min|Avg|LP|AdaptiveMax|AdaptiveAvg|SmoothMax)Pool|MaxUnpool)[123]d")
 # Names that come with a module of the package, which `import cenote` does not import.
 IMPORTS = {"torch": "torch", "accelerate": "torch", "jax": "jax", "xarray": "xarray"}
+# Modules of other libraries.
+IN_OTHERS = {
+    **dict.fromkeys(("F", "functional"), f"write import {PACKAGE}.torch as F, or cn.dialects.torch for NumPy arrays"),
+    **{name: f"write cn.dialects.flax.{name}" for name in ("nnx", "linen")},
+    **dict.fromkeys(
+        ("keras", "layers", "ndimage", "signal", "lax", "image", "filters", "morphology", "measure"),
+        "all functions are in cenote itself, such as cn.max_pool",
+    ),
+}
 DIALECTS = ("torch", "mygrad", "d2l", "nabla", "flax", "torchlean")
 
 
@@ -47,6 +56,8 @@ def missing_name(name: str, public: list[str]) -> str:
         return f": write import {module}" if name == IMPORTS[name] else f": write {module}.{name}"
     if name in DIALECTS:
         return f": write cn.dialects.{name}"
+    if name in IN_OTHERS:
+        return f": {IN_OTHERS[name]}"
     if name == "nn":
         return f": write import {PACKAGE}.torch as nn, or from {PACKAGE}.dialects.flax import linen as nn"
     answer = of_other_library(name)

@@ -12,6 +12,7 @@ from .drafts import FILTERS, Draft, Note, Shape, ints, literal
 from .reductions import named_reduction, reduction
 from .words import PAD_MODES, PADDINGS, SCIPY_MODES, ZEROS
 
+CHOOSE = ("max_pool", "min_pool", "median_pool", "mode_pool")
 PADDING_WORDS = ("valid", "same", "same_lower")
 
 
@@ -27,9 +28,11 @@ def mode(draft: Draft, value: Any) -> Note | None:
     lower = value.lower()
     if lower in SCIPY_MODES or lower in ZEROS:  # a filter of scipy's has a result for every element
         draft.given.setdefault("stride", 1)
+    if lower in ZEROS and draft.name in CHOOSE:  # in scipy.ndimage, the zeros may be chosen
+        return padded_as(draft, lower, dict.fromkeys(ZEROS, "constant"), scipy=True)
     if lower in ZEROS:
         draft.given["padding"] = same_as_scipy(draft)
-        return ": padded elements are zeros, or never chosen", True
+        return ": padded elements are zeros", True
     return padded_as(draft, lower, SCIPY_MODES, scipy=True)
 
 
@@ -146,9 +149,18 @@ def padded_value(draft: Draft, value: Any) -> Note | None:
         return f"{' is not needed' if zero else ''}: elements outside of x are zeros", zero
     if "pad_value" in draft.parameters or "padding" not in draft.parameters:
         return None
-    chosen = draft.name in ("max_pool", "min_pool")
-    text = "padded elements are never chosen" if chosen else "padded elements are zeros"
-    return f" is not needed: {text}", bool(np.isscalar(value) and value == 0)
+    number = bool(np.isscalar(value)) and not isinstance(value, (str, bytes))
+    if draft.name not in CHOOSE:
+        zero = number and bool(value == 0)
+        return f"{' is not needed' if zero else ''}: padded elements are zeros", zero
+    if number and value == (-np.inf if draft.name == "max_pool" else np.inf):
+        if draft.written.pop("x", None):  # by mode="constant"
+            del draft.shapes["x"]
+            draft.given["padding"] = same_as_scipy(draft)
+        return " is not needed: padded elements are never chosen", True
+    if number and value == 0 and ("x" in draft.written or draft.given.get("padding", 0) in (0, "valid")):
+        return " is not needed", True
+    return ": padded elements are never chosen, pad x with np.pad first", False
 
 
 def filter_padding(draft: Draft, value: Any) -> Note | None:

@@ -117,13 +117,14 @@ def which_axes(draft: Draft, cause: Cause) -> str:
     what = without_hints(cause)
     shape = draft.shape
     if shape is None:
-        return str(cause)
+        found = on_axes(draft)
+        return f"{what}{found}" if found else str(cause)
     if not shape:
         return f"{what}; shape () has no axis"
     if draft.name == "pool":
-        found = arrange(draft)
-        if found is not None:
-            return f"{what}; {written(draft, found[0]) if found[1] else found[0]}"
+        order = arrange(draft)
+        if order is not None:
+            return f"{what}; {written(draft, order[0]) if order[1] else order[0]}"
     meaning = draft.settle()
     if meaning is None:
         return f"{what}{conclusion(draft)}"
@@ -158,6 +159,8 @@ def hint(draft: Draft, cause: Cause) -> str:
         draft.given.update(x=value, window=draft.given["x"])
         draft.written["x"] = "x"
         note = written(draft, "the array comes first")
+    elif topic == "window" and isinstance(value, np.ndarray) and draft.name in ("avg_pool", "sum_pool"):
+        note = "correlate filters with weights"
     elif topic == "window" and isinstance(value, np.ndarray):
         text = structuring_element(draft, value)
         note = written(draft, text) if text and shape_of(draft.given["window"]) == (len(np.shape(value)),) else text
@@ -211,7 +214,7 @@ def named_operation(draft: Draft, value: Any) -> str | None:
     functions = public_functions()
     ours = CALLS.get(taken_apart(name)[1], "").partition("(")[0]
     close = ours or next(iter(difflib.get_close_matches(name.lower(), functions, 1, 0.7)), None)
-    if not close or close not in functions or close == value:
+    if not close or close not in functions or (isinstance(value, str) and value in functions):
         return None
     window = draft.given.get("window_or_w")
     if draft.name != "explain" or is_one_int(window):
@@ -294,7 +297,12 @@ def conclusion(draft: Draft) -> str:
 def on_axes(draft: Draft) -> str:
     """What follows from a draft whose window is one int: on the likeliest axes where the rest can be put right."""
     if not draft.shape:
-        return ""
+        given = draft.given.get("shape")
+        shape = (int(given),) if is_one_int(given) else shape_of(getattr(given, "shape", None), is_shape=True)
+        if not shape:
+            return ""
+        draft.given["shape"] = shape
+        return f"; a shape is needed{conclusion(draft)}"
     ways = ways_to_lie(int(draft.given[draft.size_name]), draft.size_name, draft.shape, draft.rank, not draft.of_torch)
     texts = []
     for changes, meaning in ways:
