@@ -47,7 +47,7 @@ def in_whole_pages(size: int) -> int:
     return (size + 64 + 4095) // 4096 * 4096
 
 
-def test_the_next_result_is_made_in_it() -> None:
+def test_the_next_result_reuses_the_buffer() -> None:
     first = pooled()
     expected, where = first.copy(), address(first)
     del first
@@ -59,7 +59,7 @@ def test_the_next_result_is_made_in_it() -> None:
 
 
 @pytest.mark.parametrize(("size", "kept"), [(LARGE - 1, False), (LARGE, True), (LARGE + 1, True)])
-def test_only_large_results_are_kept(size: int, kept: bool) -> None:
+def test_only_large_results_are_cached(size: int, kept: bool) -> None:
     x = make(size)
     assert address(x) % (64 if kept else 16) == 0
     del x
@@ -70,7 +70,7 @@ def test_only_large_results_are_kept(size: int, kept: bool) -> None:
     ("wanted", "again"),
     [(16 * MIB, True), (15 * MIB, True), (14 * MIB, False), (16 * MIB + 4096, False), (LARGE, False)],
 )
-def test_what_fits(wanted: int, again: bool) -> None:
+def test_which_buffers_fit(wanted: int, again: bool) -> None:
     """As many bytes, or up to an eighth more."""
     x = make(16 * MIB)
     where = address(x)
@@ -149,7 +149,7 @@ def test_tracemalloc_counts_it() -> None:
         tracemalloc.stop()
 
 
-def test_more_than_there_is() -> None:
+def test_more_memory_than_there_is() -> None:
     with pytest.raises(MemoryError):
         _core.empty((2**56,), np.dtype(np.uint8))
     with pytest.raises(ValueError, match=r"array is too big|Maximum allowed"):
@@ -205,7 +205,7 @@ def lazily_free() -> int:
     return int(line.split()[1]) * 1024
 
 
-def test_the_system_may_take_it() -> None:
+def test_the_system_may_reclaim_cached_pages() -> None:
     before = lazily_free()
     x = make(32 * MIB)
     x[:] = 1
@@ -235,7 +235,7 @@ def child(queue: multiprocessing.SimpleQueue[tuple[int, bool]], given: Array) ->
     queue.put((kept, bool((given == 3).all())))
 
 
-def test_a_forked_child_has_its_own() -> None:
+def test_a_forked_child_has_its_own_cache() -> None:
     x, given = make(20 * MIB), make(20 * MIB)
     given[:] = 3
     del x

@@ -53,7 +53,7 @@ def test_lanes(lanes: int) -> None:
         check_sums(wide[::-1, :, lanes:][..., ::-1], geometry)
 
 
-def test_strides_and_dilations_are_left_to_the_passes() -> None:
+def test_strides_and_dilations_use_separable_passes() -> None:
     rng = np.random.default_rng(1)
     for stride, dilation in (((2, 1), 1), ((1, 2), 1), (1, (2, 1)), (1, (1, 2))):
         geometry = parse_window((9, 9), stride, (1, 2), dilation).on((2, 20, 22))

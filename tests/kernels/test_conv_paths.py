@@ -102,7 +102,7 @@ def test_one_by_one_in_tiles_of_more_rows_than_a_box_has() -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_planes_of_every_size_come_in_and_go_out(level: str) -> None:
+def test_planes_of_every_size_are_packed_and_unpacked(level: str) -> None:
     """Transposed squares of vectors, of which the last ones of a row overlap, and the remainder."""
     for channels, columns in itertools.product((*range(5, 20), 31, 33, 64, 128), (*range(1, 20), 27, 28, 63, 66)):
         given = {"channels": channels, "filters": channels + 2, "stride": (1, 1 + columns % 3 // 2)}

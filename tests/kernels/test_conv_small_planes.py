@@ -41,7 +41,7 @@ def test_small_planes_for_every_dtype(layout: str) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_planes_of_a_batch_that_winograd_takes_together(layout: str) -> None:
+def test_planes_that_winograd_batches(layout: str) -> None:
     """So many points that they do not stay in a cache: 16 tiles a plane, of which 3 to 6 planes are one task."""
     for batch, space in ((7, (7, 7)), (9, (7, 6)), (16, (5, 5))):
         given = {"channels": 270, "filters": 290, "padding": 1}
@@ -68,7 +68,7 @@ def arrays(
     return [rng.integers(-9, 10, size).astype(dtype) for size in (shape, window)]
 
 
-def test_a_call_made_again_gives_the_same() -> None:
+def test_a_repeated_call_gives_the_same() -> None:
     for layout, dtype, batch in itertools.product(LAYOUTS, "fdiHF", ((), (2,), (2, 3))):
         first = layout == "channels_first"
         x, w = arrays((*batch, 3, 5, 6) if first else (*batch, 5, 6, 3), (4, 3, 3, 2) if first else (3, 2, 3, 4), dtype)
@@ -89,7 +89,7 @@ def test_a_call_made_again_gives_the_same() -> None:
             assert same_bits(*again)
 
 
-def test_a_call_is_known_by_the_types_of_its_arguments_too() -> None:
+def test_calls_are_cached_by_the_types_of_arguments_too() -> None:
     """2 == 2.0 == True, and only one of them is an int."""
     x, w = arrays()
     for _ in range(2):
@@ -103,7 +103,7 @@ def test_a_call_is_known_by_the_types_of_its_arguments_too() -> None:
     assert cn.conv(x, w, stride=steps).shape == (1, 1, 2, 1)
 
 
-def test_a_call_is_known_by_its_shapes_and_dtypes() -> None:
+def test_calls_are_cached_by_shapes_and_dtypes() -> None:
     x, w = arrays()
     for _ in range(2):
         cn.conv(x, w, bias=np.zeros(1, "f"))
@@ -121,7 +121,7 @@ def test_a_call_is_known_by_its_shapes_and_dtypes() -> None:
     assert isinstance(cn.conv(held, w), cn.Tensor)
 
 
-def test_calls_are_forgotten_after_so_many_others() -> None:
+def test_the_cache_evicts_old_calls() -> None:
     """More calls than are remembered, in turns."""
     many = [arrays((1, n, n, 1)) for n in range(3, 40)]
     for _ in range(2):

@@ -245,7 +245,7 @@ def test_winograd_keeps_what_is_not_finite_to_its_windows(name: str, result: str
 
 
 @pytest.mark.parametrize("filters", [32, 33, 39])
-def test_winograd_sees_what_is_not_finite_in_every_lane(filters: int) -> None:
+def test_winograd_detects_what_is_not_finite_in_every_lane(filters: int) -> None:
     frame = frame_of("channels_last", 1, (12, 12), (3, 3), channels=32, filters=filters)
     for lane in {0, 31, filters - 1}:
         x, w = np.ones(frame.x, "f"), np.ones(frame.w, "f")
@@ -253,7 +253,7 @@ def test_winograd_sees_what_is_not_finite_in_every_lane(filters: int) -> None:
         np.testing.assert_array_equal(convolve(frame, "y", {"x": x, "w": w}), reference(frame, "y", {"x": x, "w": w}))
 
 
-def test_winograd_sees_an_overflow_that_direct_sums_do_not_have() -> None:
+def test_winograd_detects_an_overflow_that_direct_sums_do_not_have() -> None:
     """Of the last point of the last tile, which one result needs."""
     frame = frame_of("channels_last", 1, (14, 14), (3, 3), channels=32, filters=32)
     x, w = np.zeros(frame.x, "f"), np.full(frame.w, 0.5, "f")
@@ -262,7 +262,7 @@ def test_winograd_sees_an_overflow_that_direct_sums_do_not_have() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_winograd_has_the_same_bits_for_any_number_of_threads_beside_what_is_not_finite(layout: str) -> None:
+def test_winograd_with_infinities_does_not_depend_on_threads(layout: str) -> None:
     frame = frame_of(layout, 1, (14, 14), (3, 3), channels=64, filters=256, padding=1)
     rng = np.random.default_rng(3)
     x, w = (rng.standard_normal(shape).astype("f") for shape in (frame.x, frame.w))

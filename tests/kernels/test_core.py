@@ -100,7 +100,7 @@ def test_smooth_max(case: Case, beta: float, pad_value: float | None) -> None:
     st.sampled_from([1.0, -1.0, 1e3, -1e6, 1e20]),
     st.sampled_from([1.0, 3.0, 0.7, 1e5]),
 )
-def test_lp_and_smooth_max_are_bounded_by_a_element(case: Case, beta: float, p: float) -> None:
+def test_lp_and_smooth_max_are_bounded_by_an_element(case: Case, beta: float, p: float) -> None:
     with case.setting():
         smooth = core.smooth_max_pool(case.x, case.geometry, beta, None)
         norm = core.lp_pool(case.x, case.geometry, p)

@@ -108,7 +108,7 @@ def test_zeros_keep_the_sign_that_the_order_of_elements_gives_them(dtype: np.dty
 
 @pytest.mark.parametrize("dtype", ["f", "d"])
 @pytest.mark.parametrize("window", [(2,), (3,), (2, 2), (1, 2), (2, 2, 2), (3, 2)])
-def test_values_are_repeated(dtype: str, window: tuple[int, ...]) -> None:
+def test_sum_backward_of_tiling_windows(dtype: str, window: tuple[int, ...]) -> None:
     """The transpose of a sum over windows that tile: rows cut at odd and even elements, unseen elements."""
     for i, (n, stride) in enumerate(itertools.product((16, 17, 33, 64), (0, 1))):
         steps = tuple(k + stride * (q % 2) for q, k in enumerate(window))

@@ -62,7 +62,7 @@ def doubtful(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[A
 @pytest.mark.parametrize("lanes", [1, 5, 40])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("kind", ["zeros", "positive zeros", "NaN", "two zeros"])
-def test_order_is_not_seen(kind: str, dtype: np.dtype[Any], lanes: int) -> None:
+def test_memory_order_makes_no_difference(kind: str, dtype: np.dtype[Any], lanes: int) -> None:
     rng = np.random.default_rng(lanes)
     for geometry in geometries(lanes):
         for _ in range(4 if kind == "two zeros" else 1):

@@ -195,7 +195,7 @@ def test_both_sides_of_a_threshold(what: str) -> None:
         assert found == [name for name, _, _ in SIDES[what]], level
 
 
-def test_backward_passes() -> None:
+def test_backward() -> None:
     def name(function: Any, window: tuple[int, int], shape: tuple[int, ...] = PLANES, **options: Any) -> str:
         x = np.zeros(shape, np.float32)
 
@@ -267,7 +267,7 @@ def test_the_generic_pool_has_the_kernel_of_its_function_or_none() -> None:
     assert cn.which_kernel("pool", large, (3, 3), init=0, reduce_fn=never) == "none"
 
 
-def test_wrong_questions() -> None:
+def test_invalid_queries() -> None:
     with pytest.raises(ValueError, match=r"which_kernel: op='max_pool2d': one of max_pool, min_pool, .* is needed"):
         cn.which_kernel("max_pool2d", (4, 4), (2, 2))
     with pytest.raises(TypeError, match="op=3: the name of a function is needed, not an int"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_line_buffer_max import NONE, ONE, SLIDES, Pair, around_vectors
+from test_line_buffer_max import LINE_BUFFERS, NONE, ONE, Pair, around_vectors
 
 from cases import DEFAULT_LIMITS, LEVELS, Array, Case, same_bits
 from cenote import core
@@ -20,7 +20,7 @@ from path_checks import check_pick, check_picks, check_sums, omissions, rough, t
 FLOATS = [np.dtype("f"), np.dtype("d")]
 # window, stride, dilation, padding, lanes: dilations of rows up to 8 slide, and offsets in the window without one.
 WIDER: list[tuple[Pair, Pair, Pair, tuple[Pair, Pair], int]] = [
-    *((*slide, 1) for slide in SLIDES),
+    *((*slide, 1) for slide in LINE_BUFFERS),
     ((3, 3), (1, 1), (2, 2), NONE, 1),
     ((3, 2), (1, 1), (3, 1), ((4, 2), (1, 1)), 1),
     ((2, 3), (1, 1), (8, 2), ((2, 9), (5, 4)), 1),
@@ -63,7 +63,7 @@ def hard(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any])
     return [with_nans(rng, zeros, 9), nans, np.full(shape, -np.inf, dtype)]
 
 
-def rows_that_slide(dtype: np.dtype[Any]) -> Iterator[tuple[int, Geometry]]:
+def line_buffer_rows(dtype: np.dtype[Any]) -> Iterator[tuple[int, Geometry]]:
     """A third of all pairs of WIDER and a row, of about a vector of windows or several, each with a number."""
     for i, o in enumerate(around_vectors(dtype.itemsize)):
         for j, (window, stride, dilation, padding, lanes) in enumerate(WIDER):
@@ -75,9 +75,9 @@ def rows_that_slide(dtype: np.dtype[Any]) -> Iterator[tuple[int, Geometry]]:
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_winners_that_slide(dtype: np.dtype[Any]) -> None:
+def test_line_buffer_argmax(dtype: np.dtype[Any]) -> None:
     rng = np.random.default_rng(6)
-    for number, geometry in rows_that_slide(dtype):
+    for number, geometry in line_buffer_rows(dtype):
         x = hard(rng, geometry.shape, dtype)[number % 3]
         check_picks(x, geometry)
         check_offsets(x, geometry)
@@ -86,9 +86,9 @@ def test_winners_that_slide(dtype: np.dtype[Any]) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.dtype("h"), np.dtype("B"), np.dtype("e")], ids=str)
-def test_lanes_that_slide(dtype: np.dtype[Any]) -> None:
+def test_line_buffers_of_lanes(dtype: np.dtype[Any]) -> None:
     rng = np.random.default_rng(7)
-    for i, (window, stride, dilation, padding, lanes) in enumerate(WIDER[len(SLIDES) :]):
+    for i, (window, stride, dilation, padding, lanes) in enumerate(WIDER[len(LINE_BUFFERS) :]):
         for columns in (5, 16 + i, 40):
             shape = (2, 11, columns, lanes)
             geometry = parse_window(window, stride, padding, dilation, False, (1, 2)).on(shape)
@@ -97,9 +97,9 @@ def test_lanes_that_slide(dtype: np.dtype[Any]) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_averages_that_slide_without_nan(dtype: np.dtype[Any]) -> None:
+def test_line_buffer_averages_without_nan(dtype: np.dtype[Any]) -> None:
     rng = np.random.default_rng(8)
-    for _, geometry in rows_that_slide(dtype):
+    for _, geometry in line_buffer_rows(dtype):
         x = with_nans(rng, rough(rng, geometry.shape, dtype), 9)
         x[:, 2:6] = np.nan
         x[:, 7:8][rng.random(x[:, 7:8].shape) < 0.3] = np.inf
@@ -114,7 +114,7 @@ def test_averages_that_slide_without_nan(dtype: np.dtype[Any]) -> None:
 @pytest.mark.parametrize(
     ("window", "stride", "padding"), [((3, 3), 1, 0), ((3, 3), 1, 1), ((2, 2), 2, 0), ((2, 2), 2, 1)]
 )
-def test_indices_past_the_cache(dtype: np.dtype[Any], window: tuple[int, int], stride: int, padding: int) -> None:
+def test_streamed_indices(dtype: np.dtype[Any], window: tuple[int, int], stride: int, padding: int) -> None:
     """From so many on they are written by whole lines of the cache, which rows of 35 windows are none of."""
     rng = np.random.default_rng(9)
     rows, columns = (33 - 1) * stride + window[0] - 2 * padding, (35 - 1) * stride + window[1] - 2 * padding

@@ -22,7 +22,7 @@ Pair = tuple[int, int]
 NONE: tuple[Pair, Pair] = ((0, 0), (0, 0))
 ONE: tuple[Pair, Pair] = ((1, 1), (1, 1))
 # Windows of up to 3 × 3 elements that lie one apart, and what is just beyond that: window, stride, dilation, padding.
-SLIDES: list[tuple[Pair, Pair, Pair, tuple[Pair, Pair]]] = [
+LINE_BUFFERS: list[tuple[Pair, Pair, Pair, tuple[Pair, Pair]]] = [
     ((3, 3), (1, 1), (1, 1), NONE),
     ((2, 2), (1, 1), (1, 1), NONE),
     ((1, 3), (1, 1), (1, 1), NONE),
@@ -39,7 +39,7 @@ SLIDES: list[tuple[Pair, Pair, Pair, tuple[Pair, Pair]]] = [
     ((3, 3), (1, 1), (1, 2), ((0, 0), (2, 1))),
 ]
 # The same with lanes: a row of elements is then one row of all their lanes.
-SUMS = [(*slide, 1) for slide in SLIDES] + [
+SUMS = [(*row, 1) for row in LINE_BUFFERS] + [
     ((3, 3), (1, 1), (1, 1), ONE, 3),
     ((2, 3), (1, 1), (1, 1), ((0, 3), (3, 0)), 8),
     ((3, 2), (1, 1), (2, 3), ((2, 2), (2, 0)), 2),
@@ -82,11 +82,11 @@ def check_halves(x: Array, geometry: Geometry) -> None:
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, *HALVES, np.dtype("f"), np.dtype("d")], ids=str)
-def test_sliding(dtype: np.dtype[Any]) -> None:
+def test_line_buffer_max_and_min(dtype: np.dtype[Any]) -> None:
     """Rows of about a vector of windows, and of several."""
     rng = np.random.default_rng(1)
     for i, o in enumerate(around_vectors(dtype.itemsize)):
-        for j, (window, stride, dilation, padding) in enumerate(SLIDES):
+        for j, (window, stride, dilation, padding) in enumerate(LINE_BUFFERS):
             if (i + j) % 2 and j > 2:
                 continue
             effective = (window[1] - 1) * dilation[1] + 1
@@ -108,7 +108,7 @@ def test_sliding(dtype: np.dtype[Any]) -> None:
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_one_wild_element_is_found_wherever_it_is(dtype: np.dtype[Any]) -> None:
+def test_one_element_beyond_the_range_check_is_found_anywhere(dtype: np.dtype[Any]) -> None:
     """A -0.0 or a NaN among numbers that lose against it, in every element of rows of two vectors and some."""
     infinity = 0x7C00 if dtype == np.float16 else 0x7F80
     for largest, others in ((True, -5.0), (False, 5.0), (True, 0.0), (False, 0.0)):
@@ -130,7 +130,7 @@ def test_one_wild_element_is_found_wherever_it_is(dtype: np.dtype[Any]) -> None:
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("wild", ["none", "all", "ties"])
-def test_halves_in_passes(dtype: np.dtype[Any], wild: str) -> None:
+def test_halves_in_separable_passes(dtype: np.dtype[Any], wild: str) -> None:
     """Every form of a pass: in a row, log-step, van Herk, halving; strides, lanes, bins, windows of padding only."""
     rng = np.random.default_rng(2)
     for shape, window, stride, padding, dilation, axes in [
@@ -173,7 +173,7 @@ def test_nans_are_made_quiet(dtype: np.dtype[Any]) -> None:
 
 
 @pytest.mark.parametrize("dtype", [*SMALL, *HALVES], ids=str)
-def test_sliding_sums(dtype: np.dtype[Any]) -> None:
+def test_line_buffer_sums(dtype: np.dtype[Any]) -> None:
     rng = np.random.default_rng(3)
     work = 4 if dtype in HALVES else 2 * dtype.itemsize
     for i, o in enumerate(around_vectors(work)):

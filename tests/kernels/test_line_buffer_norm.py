@@ -46,7 +46,7 @@ def elements(shape: tuple[int, ...], how: float, name: str, seed: int = 0) -> Ar
 
 
 @pytest.mark.parametrize(("name", "how"), HOWS)
-def test_windows_around_where_strips_take_over(name: str, how: float) -> None:
+def test_windows_around_the_limits_of_column_strips(name: str, how: float) -> None:
     """Taps, rows and lanes at, below and above the limits; every kind of cut."""
     for i, (k, n) in enumerate(itertools.product((1, 2, 3, 4), (7, 8, 9, 16, 30))):
         padding = [(0, 0), (1, 0), (k, 1), (k + 2, k + 3)][i % 4]

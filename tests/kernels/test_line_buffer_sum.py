@@ -30,7 +30,7 @@ def check(shape: tuple[int, ...], geometry: Geometry, dtype: np.dtype[Any]) -> N
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *SMALL], ids=str)
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
-def test_rows_around_where_sums_slide(k: int, dtype: np.dtype[Any]) -> None:
+def test_rows_around_the_limits_of_line_buffer_sums(k: int, dtype: np.dtype[Any]) -> None:
     """Rows of about 192 bytes; windows of up to three rows and elements, and of more; every kind of cut."""
     item = dtype.itemsize
     for i, o in enumerate((192 // item - 1, 192 // item, 192 // item + 1, 70)):

@@ -24,7 +24,7 @@ RUNS = [1, 3, 16, 31, 32, 33, 64, 112, 200]
 
 
 @pytest.mark.parametrize("k", [8, 9, 10, 15, 16, 17, 31, 32, 33, 63, 64, 65])
-def test_doubling(k: int) -> None:
+def test_log_step_windows(k: int) -> None:
     """Strides on both sides of k = s·(levels + 3), dilation, padding, and runs that end in a shorter chunk."""
     border = max(1, (k - 1) // (k.bit_length() + 2))
     ways_on = [(1, 1, (0, 0)), (border, 1, (k // 2, k // 3)), (border + 1, 2, (3, 0)), (1, 3, (0, 4)), (1, 1, (5, 1))]
@@ -41,7 +41,7 @@ def test_doubling(k: int) -> None:
 
 
 @pytest.mark.parametrize("k", [5, 6, 7, 8, 9, 21])
-def test_sweeping(k: int) -> None:
+def test_van_herk_gil_werman(k: int) -> None:
     """Runs of about 256 bytes and more, strides about k / 2, fewer and more windows than make up a block."""
     rng = np.random.default_rng(k)
     for i, run in enumerate((1, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 130, 257, 300)):
@@ -188,7 +188,7 @@ def test_transposes(s: int) -> None:
 
 
 @pytest.mark.parametrize("taps", [15, 16, 17, 24, 25, 100, 1000])
-def test_tall_sums(taps: int) -> None:
+def test_sums_of_tall_windows(taps: int) -> None:
     for run in (2, 1023, 1024, 1025, 2050) if taps < 100 else (3, 1024, 1025):
         for dtype in ("f", "d", "B", "q"):
             if taps * run > 300_000 and dtype != "f":
@@ -200,7 +200,7 @@ def test_tall_sums(taps: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("axes", [(0, 1), (1, 0)])
-def test_the_first_real_element_wins_a_tie_with_padding(dtype: str, axes: tuple[int, int]) -> None:
+def test_padding_never_takes_a_tie(dtype: str, axes: tuple[int, int]) -> None:
     for window in ((2, 3), (9, 2), (3, 10), (33, 1), (1, 33)):
         padding = tuple((k // 2, k - 1) for k in window)
         for stride in (1, 2, 40):
@@ -352,7 +352,7 @@ def test_single_precision_is_accurate(name: str, how: float, dtype: np.dtype[Any
 
 @pytest.mark.parametrize("dtype", [np.dtype("f"), np.dtype("e"), BFLOAT16], ids=str)
 @pytest.mark.parametrize(("name", "how"), SINGLES)
-def test_a_window_does_not_depend_on_what_else_there_is(name: str, how: float, dtype: np.dtype[Any]) -> None:
+def test_a_window_does_not_depend_on_other_elements(name: str, how: float, dtype: np.dtype[Any]) -> None:
     rng = np.random.default_rng(9)
     n, unit, rounding = 120, 1.0 if name == "lp" else abs(how), EPS[dtype.name]
     for k, s in ((1, 1), (2, 2), (3, 1), (10, 1), (12, 12)):

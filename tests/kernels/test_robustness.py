@@ -238,7 +238,7 @@ def use_memory() -> None:
     _core.cached_bytes()
 
 
-def test_a_child_forked_in_the_middle_of_the_use_of_kept_memory() -> None:
+def test_a_child_forked_while_the_buffer_cache_is_in_use() -> None:
     def work() -> None:
         held = [_core.empty((2**25,), np.dtype(np.uint8)) for _ in range(8)]
         for x in held:

@@ -47,13 +47,13 @@ def test_values_and_indices(k: int, rows: int) -> None:
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("rows", [1, 2, 3])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_way_back(k: int, rows: int, dtype: str) -> None:
+def test_scatter_at_row_ends(k: int, rows: int, dtype: str) -> None:
     for i, geometry in enumerate(geometries(k, rows)):
         check_scatter(data(geometry, np.dtype("f")), geometry, dtype, bool(i % 2), bool(i % 3))
 
 
 @pytest.mark.parametrize("value", [-np.inf, np.inf, -0.0, np.nan, 1.0])
-def test_of_equal_elements_the_first_one_wins(value: float) -> None:
+def test_the_first_of_tied_elements_is_selected(value: float) -> None:
     """A missing element is read as its neighbour, and must never be selected."""
     x = np.full((2, 5, 38), value, np.float32)
     for low, high in itertools.product((0, 1), (0, 1)):

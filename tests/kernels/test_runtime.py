@@ -101,7 +101,7 @@ def test_threads_from_the_environment(environment: dict[str, str], expected: str
     assert done.stdout.strip() == expected, done.stderr
 
 
-def test_a_bad_number_of_threads_is_said_and_ignored() -> None:
+def test_a_bad_number_of_threads_warns_and_is_ignored() -> None:
     done = in_a_fresh_python("import cenote; print(cenote.get_num_threads())", CENOTE_NUM_THREADS="many")
     assert "CENOTE_NUM_THREADS='many' is not a number of threads" in done.stderr
     assert done.stdout.strip() == str(len(os.sched_getaffinity(0)))
@@ -114,7 +114,7 @@ def test_level_from_the_environment(level: str) -> None:
     assert "threads" in done.stdout
 
 
-def test_a_level_that_is_not_there() -> None:
+def test_an_unsupported_level() -> None:
     done = in_a_fresh_python("import cenote", CENOTE_SIMD="mmx")
     assert done.returncode == 1
     assert "CENOTE_SIMD='mmx': this build on this CPU has baseline" in done.stderr

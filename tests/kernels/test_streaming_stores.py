@@ -83,7 +83,7 @@ def test_volumes_and_lines() -> None:
 
 
 @pytest.mark.parametrize("layout", ["first", "last"])
-def test_large_results_lie_on_pages(layout: str) -> None:
+def test_large_results_are_page_aligned(layout: str) -> None:
     """Of 4 MiB and more, so that everything that can be streamed is."""
     x = np.random.default_rng(0).integers(-50, 50, (8, 32, 128, 128)).astype("f")
     axes = (2, 3)

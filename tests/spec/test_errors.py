@@ -201,7 +201,7 @@ def test_a_call_that_is_right_formats_no_message(monkeypatch: pytest.MonkeyPatch
 # ------------------------------------------------------------------------------------------- the environment
 
 
-def test_a_level_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupported_level(monkeypatch: pytest.MonkeyPatch) -> None:
     have = ", ".join(_core.levels())
     assert str(fail_to_start(monkeypatch)) == f"CENOTE_SIMD='abacus': this build on this CPU has {have}"
 
