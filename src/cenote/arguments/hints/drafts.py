@@ -166,8 +166,9 @@ class Draft:
 
     def name_colours(self) -> None:
         """Keep a window of two axes off the colours of a picture."""
-        window, axes = self.window, None if self.of_torch else sides(self.shape or ())
-        if "axes" in self.parameters and self.given.get("axes") is None and axes and len(window or ()) == 2:
+        entries = self.window or as_sequence(self.given.get(self.size_name))
+        axes = None if self.of_torch else sides(self.shape or ())
+        if "axes" in self.parameters and self.given.get("axes") is None and axes and len(entries or ()) == 2:
             self.given["axes"] = axes
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Number
 from typing import Any
 
@@ -57,7 +58,7 @@ def sorted_out(draft: Draft) -> dict[str, Any] | None:
     """The three by what they are: a function, a size, a number."""
     given = [draft.given[name] for name in ORDER if name in draft.given]
     functions = [value for value in given if callable(value)]
-    sizes = [value for value in given if as_sequence(value) is not None]
+    sizes = [value for value in given if as_sequence(value) is not None or isinstance(value, Mapping)]
     numbers = [value for value in given if isinstance(value, (Number, np.ndarray)) or value is None]
     if len(functions) != 1 or len(sizes) > 1 or len(given) != len(functions) + len(sizes) + len(numbers):
         return None

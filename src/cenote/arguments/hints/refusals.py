@@ -297,7 +297,7 @@ def conclusion(draft: Draft) -> str:
 def on_axes(draft: Draft) -> str:
     """What follows from a draft whose window is one int: on the likeliest axes where the rest can be put right."""
     if not draft.shape:
-        given = draft.given.get("shape")
+        given: Any = draft.given.get("shape")
         shape = (int(given),) if is_one_int(given) else shape_of(getattr(given, "shape", None), is_shape=True)
         if not shape:
             return ""
