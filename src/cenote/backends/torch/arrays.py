@@ -83,8 +83,8 @@ def to_numpy(x: Tensor) -> Array:
     """The same memory, or a copy where a conjugate or a negative is pending."""
     if x.dtype is torch.bfloat16:  # which NumPy has no name for
         return x.detach().view(torch.int16).numpy().view(TO_NUMPY[x.dtype])
-    try:  # a microsecond faster
-        return x.detach().numpy() if x.requires_grad else x.numpy()
+    try:
+        return x.numpy(force=x.requires_grad)
     except RuntimeError:
         return x.numpy(force=True)
 
@@ -92,19 +92,15 @@ def to_numpy(x: Tensor) -> Array:
 def from_numpy(x: Array) -> Tensor:
     """The same memory, or a copy where torch cannot have it: strides below 0, or an array that is read-only."""
     try:
-        if x.flags.writeable and x.dtype.isbuiltin == 1:
-            return from_fresh(x)
-        return shared(x if x.flags.writeable else x.copy())
+        return from_fresh(x if x.flags.writeable else x.copy())
     except ValueError:  # a stride below 0, also of an axis of one element, where it has no meaning
-        return shared(x.copy())
-
-
-def shared(x: Array) -> Tensor:
-    return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) if x.dtype.isbuiltin == 2 else from_fresh(x)
+        return from_fresh(x.copy())
 
 
 def from_fresh(x: Array) -> Tensor:
-    """The same of an array that the core has made, of a dtype that NumPy has."""
+    """The same of an array that the core has made."""
+    if x.dtype.isbuiltin == 2:  # bfloat16
+        return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
     try:
         return torch.from_numpy(x)
     except TypeError:  # long long: torch knows one of the two integers of 64 bits that are equal in NumPy

@@ -33,7 +33,7 @@ def bind(op: Op, *operands: Any) -> tuple[Any, ...]:
     if transforming():
         return in_transforms(op, operands)
     if not tracked(operands):
-        return compute(op, operands)
+        return compute(op, *operands)
     out = apply_classic(op, *map(unwrap, operands))
     return out if type(out) is tuple else (out,)
 
@@ -80,10 +80,6 @@ def tracked_by_transform(x: Tensor) -> bool:
         if not torch._C._functorch.is_functorch_wrapped_tensor(x):
             return False
         x = torch._C._functorch.get_unwrapped(x)
-
-
-def compute_step(op: Op, *operands: Tensor) -> tuple[Tensor, ...]:
-    return compute(op, operands)
 
 
 def linearized(op: Op, wanted: tuple[bool, ...], operands: Sequence[Tensor]) -> Linearization:
@@ -146,7 +142,7 @@ class Classic(torch.autograd.Function):
     def forward(ctx: Any, op: Op, *operands: Tensor) -> Any:
         dual = level_may_be_open()  # in here operands have no tangents
         program = linearized(op, floats(operands) if dual else ctx.needs_input_grad[1:], operands)
-        values = program.run(compute_step, operands)
+        values = program.run(compute, operands)
         ctx.program = program
         ctx.set_materialize_grads(False)
         saved = [values[n] for n in program.saved]
@@ -166,7 +162,7 @@ class Classic(torch.autograd.Function):
             op = program.only_cotangent()
             given = (gs[0], *ctx.saved_tensors)
             if op is not None and not has_tangent(given):  # nothing of what follows would do anything more
-                return None, compute(op, given)[0]
+                return None, compute(op, *given)[0]
         return None, *cotangents(program, ctx.needs_input_grad[1:], ctx.saved_tensors, gs[0])
 
     @staticmethod
@@ -226,7 +222,7 @@ class Constant(torch.autograd.Function):
 
     @staticmethod
     def forward(op: Op, *operands: Tensor) -> Any:
-        return bind(op, *operands) if transforming() else compute(op, operands)
+        return bind(op, *operands) if transforming() else compute(op, *operands)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:

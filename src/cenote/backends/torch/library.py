@@ -17,7 +17,7 @@ from ...arguments.arrays import Array
 from ...ops.base import Bind, Op, PlannedOp
 from ...ops.selection import Scatter
 from ...ops.serialize import dumps, loads
-from .arrays import PLAIN, Tensor, from_numpy, spec_of, to_numpy, torch_dtype
+from .arrays import PLAIN, Tensor, from_fresh, from_numpy, spec_of, to_numpy, torch_dtype
 from .duals import Graphs
 from .symbolic import Symbolic, at_sizes, is_symbolic
 from .symbols import Size
@@ -26,16 +26,22 @@ library = torch.library.Library("cenote", "FRAGMENT")
 operators: dict[tuple[str, int, int], Callable[..., Any]] = {}
 rules: list[Callable[[str, Callable[..., Any]], None]] = []  # what is registered for an operator besides its kernel
 modes = torch._C._len_torch_dispatch_stack
+BY_THE_CORE = (PlannedOp, Scatter)  # whose arrays are fresh, and which NumPy warns of nothing in
 
 
-def compute(op: Op, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def compute(op: Op, *operands: Tensor) -> tuple[Tensor, ...]:
     """The outputs of an Op, without a derivative."""
     arrays = None if modes() else views(operands)
-    if arrays is not None:
-        outputs = tuple(map(from_numpy, evaluated(op, arrays)))
-        if operands[0].is_contiguous():
-            return outputs
-        return tuple(in_format(y, operands[0]) for y in outputs)
+    if arrays is None:
+        return dispatched(op, *operands)
+    outputs = evaluated(op, arrays)
+    if operands[0].is_contiguous():
+        return outputs
+    return tuple([in_format(y, operands[0]) for y in outputs])
+
+
+def dispatched(op: Op, *operands: Tensor) -> tuple[Tensor, ...]:
+    """The same through torch's dispatcher, where a compiler or a mode of torch's sees an operator."""
     Graphs.seen = True
     number = len(op.infer(*map(spec_of, operands)))
     if isinstance(op, Symbolic):
@@ -55,11 +61,11 @@ def views(operands: Sequence[Tensor]) -> list[Array] | None:
     return arrays
 
 
-def evaluated(op: Op, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    if isinstance(op, (PlannedOp, Scatter)):  # which the core computes
-        return op.evaluate(*arrays)
+def evaluated(op: Op, arrays: Sequence[Array]) -> tuple[Tensor, ...]:
+    if isinstance(op, BY_THE_CORE):
+        return tuple([from_fresh(y) for y in op.evaluate(*arrays)])
     with np.errstate(all="ignore"):
-        return op.evaluate(*arrays)
+        return tuple(map(from_numpy, op.evaluate(*arrays)))
 
 
 def operator(kind: str, operands: int, outputs: int) -> Callable[..., Any]:
@@ -129,7 +135,7 @@ def kernel(text: str, sizes: list[int], *operands: Tensor) -> Any:
 
 
 def evaluate(op: Op, *operands: Tensor) -> tuple[Tensor, ...]:
-    return tuple(map(from_numpy, evaluated(op, [to_numpy(x) for x in operands])))
+    return evaluated(op, [to_numpy(x) for x in operands])
 
 
 def fake(text: str, sizes: Sequence[Size], *operands: Tensor) -> Any:

@@ -95,6 +95,9 @@ class Linearization:
         self.differentiable = is_differentiable(self.result.dtype)
         self.outputs = tuple(slot.number for slot in outputs)
         self.steps = tuple(self.recorder.steps)
+        only, *more = self.steps or [None]
+        # The only step, if it is one on all operands, as it is for most Ops.
+        self.op = only.op if only and not more and only.operands == tuple(range(len(operands))) else None
         self.step_of = {step.first + i: step for step in self.steps for i in range(step.outputs)}
         self.recomputed = False
         self.saved = self.find_saved()
@@ -120,11 +123,9 @@ class Linearization:
 
     def run(self, bind: Bind, operands: Sequence[Value]) -> list[Value]:
         """All values, by number."""
+        if self.op is not None:
+            return [*operands, *bind(self.op, *operands)]
         values = list(operands)
-        if len(self.steps) == 1:
-            op, numbers, _, _ = self.steps[0]
-            values.extend(bind(op, *[values[n] for n in numbers]))
-            return values
         for step in self.steps:
             values.extend(step.run(bind, values.__getitem__))
         return values
