@@ -146,11 +146,11 @@ def pool(
     >>> cn.pool(np.array([[1, 2], [4, 5]]), (2, 2), 0, lambda a, b: 10 * a + b)
     array([[1245]])
     """
-    shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
-    check_reducer(reduce_fn)
     backend = dispatch(x)
     data = backend.operand(x, "x")
     spec = backend.spec(data)
+    shape = parse_window(window, stride, padding, dilation, ceil_mode, axes)
+    check_reducer(reduce_fn)
     start = initial(init, spec.dtype)
     scalar: Any = start[()]
     geometry = shape.on(spec.shape)

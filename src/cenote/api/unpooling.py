@@ -86,10 +86,10 @@ def max_unpool(
            [0, 5, 0],
            [0, 0, 0]])
     """
-    shape = parse_window(window, stride, padding, dilation, False, axes)
     backend = dispatch(y, indices)
     data, where = backend.operand(y, "y"), backend.operand(indices, "indices")
     values, places = backend.spec(data), backend.spec(where)
+    shape = parse_window(window, stride, padding, dilation, False, axes)
     if not is_integer(places.dtype):
         raise BadType(f"indices has dtype {places.dtype}: integers are needed, as return_indices=True gives them")
     if places.shape != values.shape:

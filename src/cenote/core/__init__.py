@@ -12,12 +12,14 @@ from .indexing import checked_offsets, gather, scatter_add, unpool, unpool_gathe
 from .order import median_plan, median_pool, median_with_offsets, mode_plan, mode_pool
 from .plans import Plan, run, run_into
 from .pooling import (
+    OFFSETS,
     SAME_AS_INFINITE_P,
     avg_plan,
     avg_pool,
     lp_plan,
     lp_pool,
     offset_dtype,
+    offset_dtype_of,
     select,
     select_plan,
     select_with_indices,
@@ -31,6 +33,7 @@ from .weighted import power_spread, power_sum, softmax_spread, softmax_sum
 
 __all__ = [
     "FORMS",
+    "OFFSETS",
     "SAME_AS_INFINITE_P",
     "CallCache",
     "ConvCallCache",
@@ -52,6 +55,7 @@ __all__ = [
     "mode_plan",
     "mode_pool",
     "offset_dtype",
+    "offset_dtype_of",
     "power_spread",
     "power_sum",
     "run",

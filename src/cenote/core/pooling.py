@@ -65,7 +65,11 @@ def select_with_offsets(x: Array, geometry: Geometry, largest: bool, omit: bool)
 
 def offset_dtype(geometry: Geometry) -> DType:
     """The least type for an offset in the window; its largest value stands for a window without an element."""
-    taps = geometry.valid_tap_count
+    return offset_dtype_of(geometry.valid_tap_count)
+
+
+def offset_dtype_of(taps: int) -> DType:
+    """The same for a window of so many elements."""
     return OFFSETS[0 if taps <= 255 else 1 if taps <= 65535 else 2]
 
 

@@ -84,7 +84,7 @@ def per_axis(name: str, value: object, rank: int, least: int) -> tuple[int, ...]
     """An int, or a tuple of ``rank`` ints, or of one for all axes."""
     given = as_sequence(value)
     if given is None:
-        return (as_int(name, value, value, least),) * rank
+        return (as_size(name, value, value, least),) * rank
     if len(given) == 1:
         given *= rank
     if len(given) != rank:
@@ -92,7 +92,14 @@ def per_axis(name: str, value: object, rank: int, least: int) -> tuple[int, ...]
         raise BadValue(
             f"{name}={format_value(value)} has {pluralize(len(given), 'entry', 'entries')}: {needed} is needed"
         )
-    return tuple(as_int(name, value, entry, least) for entry in given)
+    return tuple(as_size(name, value, entry, least) for entry in given)
+
+
+def as_size(name: str, given: object, entry: Any, least: int, needed: str = "ints") -> int:
+    """``as_int``, but a size that torch.compile keeps open stays so."""
+    if type(entry).__name__ == "SymInt" and entry >= least:
+        return entry  # type: ignore[no-any-return]
+    return as_int(name, given, entry, least, needed)
 
 
 def step(stride: object, kernel: tuple[int, ...]) -> tuple[int, ...]:
@@ -189,7 +196,7 @@ def bins(rank: int, output_size: object) -> tuple[Any, ...]:
     """The sizes of an adaptive result: an int, or one entry per axis, which may be None but in 1-D."""
     entries = as_sequence(output_size)
     if entries is None:
-        return (as_int("output_size", output_size, output_size, 0),) * rank
+        return (as_size("output_size", output_size, output_size, 0),) * rank
     if len(entries) != rank:
         raise BadValue(
             f"output_size={format_value(output_size)} has {pluralize(len(entries), 'entry', 'entries')}: an int "
@@ -198,7 +205,7 @@ def bins(rank: int, output_size: object) -> tuple[Any, ...]:
         )
     needed = "ints" if rank == 1 else "ints or None"
     return tuple(
-        None if entry is None and rank > 1 else as_int("output_size", output_size, entry, 0, needed)
+        None if entry is None and rank > 1 else as_size("output_size", output_size, entry, 0, needed)
         for entry in entries
     )
 
@@ -235,10 +242,7 @@ def unpooled(
             "are needed, or "
             f"{rank + 2} with the batch and the channels"
         )
-    sizes: tuple[Any, ...] = tuple(
-        entry if type(entry).__name__ == "SymInt" else as_int("output_size", output_size, entry, 0)
-        for entry in entries[-rank:]  # a size that torch.compile keeps open stays so
-    )
+    sizes: tuple[Any, ...] = tuple(as_size("output_size", output_size, entry, 0) for entry in entries[-rank:])
     for size, middle, s in zip(sizes, usual, steps, strict=True):
         if not middle - s < size < middle + s:
             raise BadValue(

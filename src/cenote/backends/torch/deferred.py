@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import inspect
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from ...ops.fold import Fold
 from .arrays import Tensor
 from .functions import bind, transforming
 from .symbolic import Call, Symbolic, concrete, is_symbolic, text_of
-from .symbols import STEPS, NoFormula, Size, pattern_of
+from .symbols import NoFormula, Size, pattern_of
 
 specializing = contextvars.ContextVar("specializing", default=False)
 
@@ -33,9 +34,10 @@ def symbolic_call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> An
     arguments = inspect.signature(function).bind(*args, **kwargs).arguments
     tensors = [x for x in arguments.values() if isinstance(x, Tensor)]
     shapes = [tuple(x.shape) for x in tensors]
-    for filters_too in (True, False) if not transforming() else ():
+    # Some sizes may have to be those at hand: of windows, if sizes of results are no formula of them, or of filters.
+    for windows_too, filters_too in itertools.product((True, False), repeat=2) if not transforming() else ():
         try:
-            text, symbols = text_of(function, arguments)
+            text, symbols = text_of(function, arguments, windows_too and not arguments.get("ceil_mode"))
             call = Call(text, independent_sizes(text, shapes, symbols, filters_too))
             op, _ = call.concrete((), 0)
             if isinstance(op, Fold) and not op.derivable:  # torch derives its function
@@ -59,12 +61,14 @@ def independent_sizes(
     first = {str(n.node.expr) for n in shapes[0] if not isinstance(n, int)} if filters_too else set()
     rest = [tuple(n if not isinstance(n, int) and str(n.node.expr) in first else int(n) for n in s) for s in shapes[1:]]
     kept = [tuple(shapes[0]), *rest, *([symbols] if symbols else [])]
-    pattern, _ = pattern_of(kept)
+    pattern, _ = pattern_of(kept, len(shapes))
     fixed = set()
-    for symbol in range(len(pattern.hints)):
-        sizes = tuple(n + STEPS[symbol % len(STEPS)] * (k == symbol) for k, n in enumerate(pattern.hints))
+    start = pattern.hints
+    for symbol, step in enumerate(pattern.steps):
+        if symbol == pattern.of_tensors:  # there is room for larger windows
+            start = tuple(n if k in fixed else m for k, (n, m) in enumerate(zip(start, pattern.room, strict=True)))
         try:
-            concrete(text, (), pattern.at(sizes))
+            concrete(text, (), pattern.at(pattern.moved(start, symbol, step)))
         except (BadType, BadValue):
             fixed.add(symbol)
     entries = zip(pattern.shapes, kept, strict=True)

@@ -99,6 +99,8 @@ class Linearization:
         # The only step, if it is one on all operands, as it is for most Ops.
         self.op = only.op if only and not more and only.operands == tuple(range(len(operands))) else None
         self.step_of = {step.first + i: step for step in self.steps for i in range(step.outputs)}
+        # What it does, without the sizes.
+        self.outline = [(type(step.op), *step[1:]) for step in self.steps], self.outputs
         self.recomputed = False
         self.saved = self.find_saved()
         # Of the saved ones those that are neither operands nor outputs.

@@ -8,6 +8,7 @@ leads to the Op.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -16,6 +17,7 @@ import torch
 
 from ... import cache
 from ...arguments.errors import BadType
+from ...core import OFFSETS, offset_dtype_of
 from ...dtypes import DType, is_known
 from ...ops.base import Bind, Derivatives, LinearOperator, Op, Spec, Value
 from ...ops.serialize import dtype_of
@@ -61,22 +63,24 @@ class PlaceholderBackend:
 register(PlaceholderBackend())
 
 
-def encode(value: Any) -> Any:
+def encode(value: Any, size: Callable[[torch.SymInt], Any]) -> Any:
     if isinstance(value, torch.dtype):
         return ["dtype", str(numpy_dtype(value))]
     if isinstance(value, (np.dtype, type)):
         return ["dtype", np.dtype(value).name]
     if isinstance(value, (tuple, list)):
-        return ["tuple", *map(encode, value)]
+        return ["tuple", *(encode(part, size) for part in value)]
     if isinstance(value, torch.SymInt):
-        return int(value)
+        return size(value)
+    if isinstance(value, torch.SymFloat):
+        return float(value)
     if isinstance(value, np.ufunc):
         name = value.__name__
         if vars(np).get(name) is not value:
             raise NoFormula
         return ["ufunc", name]
     if isinstance(value, np.generic):
-        return encode(value.item())
+        return encode(value.item(), size)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise NoFormula  # a function, say
@@ -100,26 +104,24 @@ def ufunc_of(name: str) -> np.ufunc:
     return found
 
 
-def text_of(function: Callable[..., Any], arguments: dict[str, Any]) -> tuple[str, tuple[Size, ...]]:
+def text_of(function: Callable[..., Any], arguments: dict[str, Any], windows_too: bool) -> tuple[str, tuple[Size, ...]]:
     """A public call as text: the tensors by name, dtype and number of axes, everything else by value. Symbols in the
-    shape of a result are one operand more, without a name, that has this shape but no data."""
+    shape of a result, and in windows if these are to be kept, too, are one operand more, without a name, that has this
+    shape but no data."""
     if isinstance(arguments.get("init"), np.generic):  # whose dtype the result may have
         raise NoFormula
     tensors = [[name, str(numpy_dtype(x.dtype)), x.ndim] for name, x in arguments.items() if isinstance(x, Tensor)]
-    rest = {}
     symbols: list[Size] = []
 
-    def size(n: Any) -> Any:
-        if not isinstance(n, torch.SymInt):
-            return encode(n)
+    def kept(n: torch.SymInt) -> list[Any]:
         symbols.append(n)
         return ["size", len(symbols) - 1]
 
-    for name, value in arguments.items():
-        if name == "output_shape" and isinstance(value, (tuple, list)):
-            rest[name] = ["tuple", *map(size, value)]
-        elif not isinstance(value, Tensor):
-            rest[name] = encode(value)
+    rest = {
+        name: encode(value, kept if windows_too or name == "output_shape" else int)
+        for name, value in arguments.items()
+        if not isinstance(value, Tensor)
+    }
     if symbols:
         tensors.append(["", "", len(symbols)])
     return json.dumps([function.__module__, function.__name__, tensors, rest]), tuple(symbols)
@@ -175,7 +177,7 @@ class Call:
 
     def __init__(self, text: str, shapes: Sequence[Sequence[Size]]) -> None:
         self.text, self.shapes = text, shapes
-        self.pattern, self.sizes = pattern_of(shapes)
+        self.pattern, self.sizes = pattern_of(shapes, sum(1 for name, *_ in json.loads(text)[2] if name))
 
     def concrete(self, path: Path, probe: int) -> tuple[Op, list[Spec]]:
         return concrete(self.text, path, self.pattern.at(self.pattern.probes[probe]))
@@ -195,12 +197,23 @@ def formulas_of(text: str, path: Path, pattern: Pattern) -> list[tuple[tuple[For
             op, specs = concrete(text, path, shapes)
             return tuple(spec.shape for spec in op.infer(*specs))
 
-        # Offsets need more bytes in larger arrays, where more elements of a window are real.
-        op, specs = concrete(text, path, pattern.at(pattern.probes[-1]))
-        dtypes = [spec.dtype for spec in op.infer(*specs)]
+        ops = [concrete(text, path, pattern.at(sizes)) for sizes in pattern.probes]
+        op, specs = ops[0]
+        values, *offsets = (spec.dtype for spec in op.infer(*specs))
+        dtypes = [values, *(widest(dtype, [op for op, _ in ops]) for dtype in offsets)]
         found = list(zip(formulas(pattern, results), dtypes, strict=True))
         cache.insert(key, found)
     return found
+
+
+def widest(dtype: DType, ops: Sequence[Any]) -> DType:
+    """The dtype of offsets that Ops of all sizes may have, of which a few are given: windows may have any size, unless
+    they have the same in all of these."""
+    if dtype not in OFFSETS:  # indices
+        return dtype
+    windows = {tuple(axis.k for axis in op.geometry.axes) for op in ops}
+    fixed = len(windows) == 1 and all(axis.starts is None for axis in ops[0].geometry.axes)
+    return offset_dtype_of(math.prod(*windows)) if fixed else OFFSETS[-1]
 
 
 class Symbolic(Op):
@@ -229,7 +242,10 @@ class Symbolic(Op):
 
     def program(self, wanted: tuple[bool, ...]) -> Linearization:
         """The steps of the derivative, which are the same for all sizes."""
-        return Linearization(*with_wanted(self.call.concrete(self.path, 0), wanted))
+        program, *others = (Linearization(*with_wanted(self.call.concrete(self.path, i), wanted)) for i in range(3))
+        if any(other.outline != program.outline for other in others):
+            raise NoFormula
+        return program
 
     def linearize(self, bind: Bind, wanted: Sequence[bool], *operands: Value) -> tuple[tuple[Value, ...], Derivatives]:
         program = self.program(tuple(wanted))
