@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 from functools import lru_cache
 from typing import Any
 
@@ -88,8 +90,60 @@ def test_values_and_derivatives(name: str) -> None:
         torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-10)
 
 
+def kinds(name: str, sample: Any) -> set[Any]:
+    """What a sample is like: pairs of its arguments, of which only is told whether they are 0, 1 or more."""
+    arguments = inspect.signature(function(name)).bind(sample.input, *sample.args, **sample.kwargs).arguments
+    found: set[Any] = {("axes", sample.input.ndim), ("empty", sample.input.numel() == 0)}
+    for argument, value in list(arguments.items())[1:]:
+        if isinstance(value, (tuple, list)):
+            found.add((argument, "tuple", any(n is None for n in value), min((n for n in value if n), default=0) > 1))
+        elif isinstance(value, int) and not isinstance(value, bool):
+            found.add((argument, min(value, 2)))
+        else:
+            found.add((argument, "tensor" if isinstance(value, Tensor) else value))
+    return set(itertools.combinations(sorted(found, key=str), 2))
+
+
+@lru_cache
+def different(name: str, most: int = 4) -> list[Any]:
+    """Samples that together are of as many kinds as possible."""
+    left = [(kinds(name, sample), sample) for sample in samples(name, 150)]
+    missing = set().union(*(found for found, _ in left))
+    out: list[Any] = []
+    while missing and len(out) < most:
+        found, sample = max(left, key=lambda one: len(missing & one[0]))
+        out.append(sample)
+        missing -= found
+    return out
+
+
+def derived_by_func(f: Any, tensors: list[Tensor]) -> list[Any]:
+    """The same by torch.func, and batches of values, cotangents and tangents."""
+    y, pull = torch.func.vjp(f, *tensors)
+    g = torch.linspace(-1, 1, y.numel(), dtype=y.dtype).reshape(y.shape)
+    stacked = [torch.stack([t, t + 1]) for t in tensors]
+    numbers = tuple(range(len(tensors)))
+    return [
+        y,
+        pull(g),
+        torch.func.jvp(f, tuple(tensors), tuple(t.cos() for t in tensors))[1],
+        torch.func.vmap(f)(*stacked),
+        torch.func.vmap(torch.func.grad(lambda *t: f(*t).square().sum(), numbers))(*stacked),
+        torch.func.vmap(lambda *t: torch.func.jvp(f, t, tuple(x.cos() for x in t))[1])(*stacked),
+    ]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_transforms(name: str) -> None:
+    for i, sample in enumerate(different(name)):
+        dtype, rough = ((torch.float64, 1e-10), (torch.float32, 1e-4))[i % 2]
+        tensors = [t.to(dtype) for t in operands(sample)]
+        mine, real = (derived_by_func(of_tensors(f, sample), tensors) for f in (function(name), INFOS[name].op))
+        torch.testing.assert_close(mine, real, rtol=rough, atol=rough)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_jacobians(name: str) -> None:
     for sample in samples(name, 2):
         tensors = [t for t in operands(sample) if t.numel()]
         if len(tensors) != len(operands(sample)):
@@ -97,28 +151,47 @@ def test_transforms(name: str) -> None:
         f, other = (of_tensors(f, sample) for f in (function(name), INFOS[name].op))
         torch.testing.assert_close(torch.func.jacrev(f)(*tensors), torch.func.jacfwd(other)(*tensors))
         torch.testing.assert_close(torch.func.jacfwd(f)(*tensors), torch.func.jacfwd(other)(*tensors))
-        stacked = [torch.stack([t, t + 1]) for t in tensors]
-        torch.testing.assert_close(torch.func.vmap(f)(*stacked), torch.func.vmap(other)(*stacked))
+
+
+def program_of(f: Any, given: list[Any]) -> Any:
+    """One function of the tensors of several samples, because compilation takes its time."""
+
+    def run(*tensors: Tensor) -> tuple[Tensor, ...]:
+        left = list(tensors)
+        return tuple(of_tensors(f, one)(*(left.pop(0) for _ in operands(one))) for one in given)
+
+    return run
+
+
+def with_gradients(f: Any, tensors: list[Tensor]) -> list[Tensor]:
+    leaves = [t.detach().clone().requires_grad_() for t in tensors]
+    outputs = f(*leaves)
+    cotangents = [torch.linspace(-1, 1, y.numel(), dtype=y.dtype).reshape(y.shape) for y in outputs]
+    return [*(y.detach() for y in outputs), *torch.autograd.grad(outputs, leaves, cotangents)]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_compile_and_export(name: str) -> None:
+@pytest.mark.parametrize("how", ["open sizes", "fixed sizes, channels last", "export"])
+def test_compile_and_export(name: str, how: str) -> None:
     torch._dynamo.reset()
-    *_, sample = samples(name, 5)
-    tensors = operands(sample)
-    f, other = (of_tensors(f, sample) for f in (function(name), INFOS[name].op))
+    given = different(name)
+    tensors = [t for sample in given for t in operands(sample)]
+    f, other = (program_of(f, given) for f in (function(name), INFOS[name].op))
+    if how == "export":
 
-    class Module(torch.nn.Module):
-        def forward(self, *tensors: Tensor) -> Tensor:
-            return f(*tensors)  # type: ignore[no-any-return]
+        class Module(torch.nn.Module):
+            def forward(self, *tensors: Tensor) -> Any:
+                return f(*tensors)
 
-    expected = derivatives(other, tensors)
-    compiled = torch.compile(f, fullgraph=True, backend="aot_eager")
-    leaves = [t.detach().clone().requires_grad_() for t in tensors]
-    y = compiled(*leaves)
-    g = torch.linspace(-1, 1, y.numel(), dtype=y.dtype).reshape(y.shape)
-    for a, b in zip((y.detach(), *torch.autograd.grad(y, leaves, g)), expected, strict=False):
-        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
-    program = torch.export.export(Module(), tuple(tensors)).module()
-    for a, b in zip(derivatives(program, tensors), expected, strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+        compiled: Any = torch.export.export(Module(), tuple(tensors)).module()
+        tangents = tuple(t.cos() for t in tensors)
+        pushed = (torch.func.jvp(g, tuple(tensors), tangents)[1] for g in (compiled, other))
+        torch.testing.assert_close(*pushed, rtol=1e-10, atol=1e-10)
+    else:
+        compiled = torch.compile(f, fullgraph=True, dynamic=how == "open sizes", backend="aot_eager")
+    if "last" in how:
+        last = {4: torch.channels_last, 5: torch.channels_last_3d}
+        batched = int(name[-2]) + 2  # torch has no such format of the others
+        tensors = [t.to(memory_format=last[t.ndim]) if t.ndim in last and t.ndim == batched else t for t in tensors]
+    found, expected = with_gradients(compiled, tensors), with_gradients(other, tensors)
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
