@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from functorch.compile import make_boxed_func
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
 from torch.func import grad, hessian, jvp, vmap
 from torch.utils.checkpoint import checkpoint
 
@@ -306,8 +306,9 @@ def test_workers_of_a_data_loader(start: str) -> None:
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
-def test_checkpoint(reentrant: bool) -> None:
-    f = FUNCTIONS["in a network"]
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_checkpoint(name: str, reentrant: bool) -> None:
+    f = FUNCTIONS[name]
     check(f, lambda x: checkpoint(f, x, use_reentrant=reentrant), SHAPES[:1])
 
 

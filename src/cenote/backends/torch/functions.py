@@ -158,12 +158,12 @@ class Classic(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gs: Tensor | None) -> Any:
         program: Linearization = ctx.program
-        if gs[0] is not None and not torch.is_grad_enabled():
+        g, saved = gs[0], ctx.saved_tensors  # once: torch.utils.checkpoint computes them again for it
+        if g is not None and not torch.is_grad_enabled():
             op = program.only_cotangent()
-            given = (gs[0], *ctx.saved_tensors)
-            if op is not None and not has_tangent(given):  # nothing of what follows would do anything more
-                return None, compute(op, *given)[0]
-        return None, *cotangents(program, ctx.needs_input_grad[1:], ctx.saved_tensors, gs[0])
+            if op is not None and not has_tangent((g, *saved)):  # nothing of what follows would do anything more
+                return None, compute(op, g, *saved)[0]
+        return None, *cotangents(program, ctx.needs_input_grad[1:], saved, g)
 
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Tensor | None) -> Any:
