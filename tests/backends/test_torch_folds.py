@@ -76,3 +76,9 @@ def test_second_derivatives_of_real_tensors_by_complex_numbers(f: Any) -> None:
     x = torch.tensor([1.0, 2.0, -3.0, 4.0], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(f, x)
     assert torch.autograd.gradgradcheck(f, x)
+
+
+def test_a_result_is_no_view_of_the_input() -> None:
+    x = torch.arange(3.0)
+    cn.pool(x, (1,), 0.0, lambda a, b: b).zero_()
+    assert x.tolist() == [0.0, 1.0, 2.0]

@@ -59,8 +59,9 @@ def unrolled(op: Fold, x: Tensor) -> Tensor:
     if next(op.geometry.taps(), None) is None:  # nothing is folded: the derivative is 0
         return out + x[..., :0].sum().to(out.dtype)
     for to, of in op.geometry.taps():
-        held = out[to]
-        new = called(fn, held, x[of])
+        held, part = out[to], x[of]
+        new = called(fn, held, part)
+        new = new.clone() if new is part else new  # a result of the caller's own, not his array
         if new.shape != held.shape:
             raise BadValue(
                 f"reduce_fn gave shape {tuple(new.shape)} for two tensors of shape {tuple(held.shape)}: it must work "
