@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.aot_autograd import make_boxed_func
+from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch.func import grad, hessian, jvp, vmap
 from torch.utils.checkpoint import checkpoint
 
