@@ -36,7 +36,7 @@ def check_same(got: Any, expected: Any, fuses: bool = False) -> None:
         assert same_bits(got, expected)
         return
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
-    unit = 4 * float(ml_dtypes.finfo(expected.dtype).eps)
+    unit = 4 * float(ml_dtypes.finfo(expected.dtype).eps)  # type: ignore[no-untyped-call]
     wide = np.complex128 if expected.dtype.kind == "c" else np.float64
     np.testing.assert_allclose(got.astype(wide), expected.astype(wide), rtol=unit)
 

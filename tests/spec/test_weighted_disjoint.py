@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from cases import DEFAULT_LIMITS, LEVELS, PAST, Array, same_bits
+from cases import DEFAULT_LIMITS, LEVELS, STREAMED, Array, same_bits
 from cenote import _core, core
 from cenote.geometry.axes import Geometry
 from cenote.geometry.window import parse_window
@@ -28,7 +28,7 @@ def restored() -> Iterator[None]:
     yield
     _core.use_level(before[0])
     _core.set_num_threads(before[1])
-    _core.set_limits(*DEFAULT_LIMITS, PAST)
+    _core.set_limits(*DEFAULT_LIMITS, STREAMED)
 
 
 def spread(how: tuple[str, tuple[Any, ...]], g: Array, x: Array, geometry: Geometry) -> Array:
@@ -54,7 +54,7 @@ def check_windows(how: tuple[str, tuple[Any, ...]], x: Array, geometry: Geometry
     touched = (seen & real).any(axis=reference.last_axes(geometry))
     ones = np.ones(real.shape, np.longdouble)
     beside = reference.weighted_spread(touched.astype(float), ones * real, geometry) == 0
-    for threads, limits in ((1, (*DEFAULT_LIMITS, PAST)), (3, (4096, 64, 0))):
+    for threads, limits in ((1, (*DEFAULT_LIMITS, STREAMED)), (3, (4096, 64, 0))):
         _core.set_num_threads(threads)
         _core.set_limits(*limits)
         assert same_bits(spread(how, g, x, geometry), found)

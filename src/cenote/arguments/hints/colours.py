@@ -60,5 +60,5 @@ def advised(call: FrameType, axes: tuple[int, int]) -> str:
     function, given = called(call), call.f_locals
     bound = inspect.signature(function).bind(*given["args"], **given["kwargs"]).arguments
     if function.__name__ == "explain":
-        return explained(bound, axes)
+        return explained(bound, axes=axes)
     return str(Draft(function, bound | {"axes": axes}))

@@ -212,15 +212,15 @@ class Draft:
         return f"{self.name}({', '.join(parts)}){self.suffix}"
 
 
-def explained(bound: Mapping[str, Any], axes: tuple[int, int]) -> str:
-    """A call of explain with the axes of the picture; it takes a shape in the place of x."""
+def explained(bound: Mapping[str, Any], **changes: Any) -> str:
+    """A call of explain with other arguments; it takes a shape in the place of x."""
     options = dict(bound.get("arguments", {}))
     x = bound["x_or_shape"] if "x_or_shape" in bound else options.pop("x", None)
     window = bound["window_or_w"] if "window_or_w" in bound else options.pop("window", None)
     shape = x if isinstance(x, tuple) and ints(x) is not None else None
     positional = [literal(value, "") for value in bound.get("more", ())]
     written = [f'"{bound["op"]}"', "x" if shape is None else repr(shape), literal(window, "window_or_w"), *positional]
-    named = [f"{name}={literal(value, name)}" for name, value in {**options, "axes": axes}.items()]
+    named = [f"{name}={literal(value, name)}" for name, value in {**options, **changes}.items()]
     return f"explain({', '.join([*written, *named])})"
 
 

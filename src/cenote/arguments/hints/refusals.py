@@ -219,7 +219,7 @@ def named_operation(draft: Draft, value: Any) -> str | None:
     window = draft.given.get("window_or_w")
     if draft.name != "explain" or is_one_int(window):
         return f"it is called {close!r}"
-    return f"write {explained(close, draft.given['x_or_shape'], window, draft.given.get('arguments', {}))}"
+    return f"write {explained({**draft.given, 'op': close})}"
 
 
 def unmasked(draft: Draft, name: str) -> str | None:
