@@ -77,7 +77,8 @@ def test_ctrl_c_within_a_second(name: str, threads: str) -> None:
     ("shape", "window"), [((3 * 10**8,), (3 * 10**8,)), ((30_000, 10_000), (10_000, 5_000)), ((30_000, 10_000), (2, 2))]
 )
 def test_signals_are_handled_while_a_gradient_is_zeroed(shape: tuple[int, ...], window: tuple[int, ...]) -> None:
-    """That of a maximum, in one task, which is too quick for the test above if the system finds pages quickly."""
+    """That of a maximum, in one task, which is too quick for the test above if the system finds pages quickly: the
+    longest time without a handler, the best of three."""
     code = f"""
 import signal, time
 import numpy as np, cenote as cn
@@ -90,10 +91,16 @@ begin = time.monotonic()
 pull(y)
 end = time.monotonic()
 signal.setitimer(signal.ITIMER_REAL, 0)
-print(sum(begin + 0.03 < at < end - 0.03 for at in handled))
+print(np.diff([begin, *handled, end]).max())
 """
-    done = in_a_fresh_python(code, CENOTE_NUM_THREADS="1", CENOTE_KEPT_MIB="0")
-    assert int(done.stdout) > 0, done.stderr
+    times = []
+    for _ in range(3):
+        done = in_a_fresh_python(code, CENOTE_NUM_THREADS="1", CENOTE_KEPT_MIB="0")
+        assert done.returncode == 0, done.stderr
+        times.append(float(done.stdout))
+        if times[-1] < 0.3:
+            return
+    raise AssertionError(times)
 
 
 def test_a_handler_may_call_cenote_in_the_middle_of_a_call() -> None:
