@@ -325,3 +325,12 @@ def test_methods_that_only_look_and_no_method_is_left_out() -> None:
         assert type(out) is type(expected)
     assert cn.Tensor(X).round(1).data.tolist() == X.round(1).tolist()
     assert set(METHODS) == {*ARGUMENTS, *LOOKING, "round"}
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f8", "<f4"])
+def test_sums_are_in_the_byte_order_of_the_machine(dtype: str) -> None:
+    x = np.arange(6, dtype=dtype).reshape(2, 3)
+    for f in (lambda x: x.sum(), lambda x: x.sum(axis=0), lambda x: x.mean()):
+        expected = f(x)
+        for found in (f(cn.Tensor(x)).data, cn.vjp(f, x)[0]):
+            assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())

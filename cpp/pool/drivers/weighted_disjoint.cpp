@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "pool/weighted.hpp"
 #include "runtime/parallel.hpp"
 
@@ -146,18 +144,14 @@ class DisjointTile {
     void fill(int q, int64_t from, int64_t to, int64_t at) {
         const int64_t width = size_of(w_.type);
         if (q == last_ && step(q) == b_.lanes) {
-            in_parts((to - from) * b_.lanes, done_, [&](int64_t part, int64_t n) {
-                std::memset(job_.out + (at + from * b_.lanes + part) * width, 0, static_cast<size_t>(n * width));
-            });
+            zero_bytes(job_.out + (at + from * b_.lanes) * width, (to - from) * b_.lanes * width, done_);
             return;
         }
         for (int64_t c = from; c < to; ++c) {
-            if (q < last_) {
+            if (q < last_)
                 fill(q + 1, owned_[q + 1].begin, owned_[q + 1].end, at + c * step(q));
-                continue;
-            }
-            std::memset(job_.out + (at + c * step(q)) * width, 0, static_cast<size_t>(b_.lanes * width));
-            count_done(done_, b_.lanes);
+            else
+                zero_bytes(job_.out + (at + c * step(q)) * width, b_.lanes * width, done_);
         }
     }
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arguments.arrays import Array
 from ..backends.dispatch import bind, dispatch, is_foreign
-from ..dtypes import DType, is_complex
+from ..dtypes import DType, is_complex, native
 from ..ops.base import LinearOperator
 from ..ops.elementwise import Cast as ElementCast
 from .graph import Node, Value, active_levels
@@ -156,7 +156,7 @@ class SumTo(LinearMap):
 
     def evaluate(self, x: Array) -> Array:
         if not self.after:
-            return np.add.reduce(x, None, out=np.empty((), x.dtype))
+            return np.add.reduce(x, None, out=np.empty((), native(x.dtype)))
         return np.add.reduce(x, axis=self.axes, keepdims=True).reshape(self.after)
 
     def evaluate_foreign(self, x: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments.errors import format_value
-from ..dtypes import accumulator, is_complex, is_exact, is_half
+from ..dtypes import accumulator, is_complex, is_exact, is_half, native
 from .functions import Axes, astype, concatenate, getitem, implements, normal_axes, ravel, reshape, transpose
 from .graph import Value
 from .linear import CumulativeSum, SumTo
@@ -45,7 +45,7 @@ def wide(x: Value) -> Value:
 
 def narrow(y: Value, like: Value) -> Value:
     """An average of half precision, which was taken in single, as half again."""
-    dtype = data_of(like).dtype
+    dtype = native(data_of(like).dtype)
     return y if exact(like) or data_of(y).dtype == dtype else astype(y, dtype)
 
 

@@ -118,16 +118,16 @@ class Tensor(NDArrayOperatorsMixin):
             if is_shared([self._value], 0, 2):
                 self._value = copied(self._value)
             self._apart = True
-        held: Array = data_of(self)
-        return held
+        array: Array = data_of(self)
+        return array
 
     @data.setter
     def data(self, new: Any) -> None:
         if self._level:
             raise TypeError("the data of a Tensor inside of vjp, jvp, linearize or grad cannot be changed")
-        held = self.data
-        if held is not new:
-            held[...] = new
+        array = self.data
+        if array is not new:
+            array[...] = new
 
     @property
     def constant(self) -> bool:
@@ -137,14 +137,14 @@ class Tensor(NDArrayOperatorsMixin):
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the array."""
-        held: tuple[int, ...] = data_of(self).shape
-        return held
+        shape: tuple[int, ...] = data_of(self).shape
+        return shape
 
     @property
     def dtype(self) -> DType:
         """Dtype of the array."""
-        held: DType = data_of(self).dtype
-        return held
+        dtype: DType = data_of(self).dtype
+        return dtype
 
     @property
     def ndim(self) -> int:
@@ -241,8 +241,8 @@ class Tensor(NDArrayOperatorsMixin):
     def _seed(self, g: Any) -> Array:
         """What ``backward(g)`` starts from: an array of this Tensor's shape and dtype."""
         if g is None:
-            held = self._value  # most often a sum, a number; np.ones takes microseconds
-            ones: Array = np.empty_like(held) if held.ndim else np.empty((), held.dtype)
+            value = self._value  # most often a sum, a number; np.ones takes microseconds
+            ones: Array = np.empty_like(value) if value.ndim else np.empty((), value.dtype)
             ones.fill(1)
             return ones
         if reason := mixture(data_of(g), None, "g", "this Tensor"):
@@ -389,10 +389,10 @@ def current(value: Value) -> Value:
 
 def numpy_of(x: Value) -> Array:
     """The data of an argument as a NumPy array, for a rule that knows no others."""
-    held = data_of(x)
-    if is_foreign(held):
-        raise TypeError(refusal(held))
-    return np.asarray(held)
+    array = data_of(x)
+    if is_foreign(array):
+        raise TypeError(refusal(array))
+    return np.asarray(array)
 
 
 def is_recorded(value: Value) -> bool:

@@ -324,7 +324,7 @@ def by_arguments(
     key = make, known, given
     try:
         found: T | None = cache.lookup(key, given)
-    except (TypeError, RecursionError):  # a list, or tuples without end
+    except (TypeError, ValueError, RecursionError):  # a list, NumPy's timedelta without a unit, or tuples without end
         return make(*known, *given)
     if found is None:
         found = make(*known, *given)

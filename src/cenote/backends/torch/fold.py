@@ -59,13 +59,13 @@ def unrolled(op: Fold, x: Tensor) -> Tensor:
     if next(op.geometry.taps(), None) is None:  # nothing is folded: the derivative is 0
         return out + x[..., :0].sum().to(out.dtype)
     for to, of in op.geometry.taps():
-        held, part = out[to], x[of]
-        new = called(fn, held, part)
+        accumulator, part = out[to], x[of]
+        new = called(fn, accumulator, part)
         new = new.clone() if new is part else new  # a result of the caller's own, not his array
-        if new.shape != held.shape:
+        if new.shape != accumulator.shape:
             raise BadValue(
-                f"reduce_fn gave shape {tuple(new.shape)} for two tensors of shape {tuple(held.shape)}: it must work "
-                "element by element"
+                f"reduce_fn gave shape {tuple(new.shape)} for two tensors of shape {tuple(accumulator.shape)}: it must "
+                "work element by element"
             )
         out = new if new.shape == out.shape else put(out, to, new)
     return out

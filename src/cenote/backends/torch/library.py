@@ -103,8 +103,8 @@ def of_checked_text(text: str, sizes: Sequence[Size], operands: Sequence[Tensor]
         return bind(Symbolic(call, path), *operands)
     # Offsets of this size may have fewer bytes than those of all sizes.
     op, specs = call.concrete(path, 0)
-    held = [x.to(torch_dtype(spec.dtype)) for x, spec in zip(operands, specs, strict=True)]
-    outputs = bind(op, *held)
+    converted = [x.to(torch_dtype(spec.dtype)) for x, spec in zip(operands, specs, strict=True)]
+    outputs = bind(op, *converted)
     return tuple(y.to(torch_dtype(dtype)) for y, dtype in zip(outputs, dtypes, strict=True))
 
 
@@ -120,13 +120,13 @@ def batched(op: Op, size: int, axes: Sequence[int | None], operands: Sequence[Te
     """The Op with one more leading axis, and its operands."""
     size = int(size)  # of a batch that is not known yet: compiled for this one
     larger, needed = op.batched(size, [axis is not None for axis in axes])
-    held = []
+    batches = []
     for x, axis, need in zip(operands, axes, needed, strict=True):
         if axis is not None:
-            held.append(x.movedim(axis, 0))
+            batches.append(x.movedim(axis, 0))
         else:
-            held.append(x.expand(size, *x.shape) if need else x)
-    return larger, *held
+            batches.append(x.expand(size, *x.shape) if need else x)
+    return larger, *batches
 
 
 def kernel(text: str, sizes: list[int], *operands: Tensor) -> Any:
