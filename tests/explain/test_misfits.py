@@ -147,6 +147,53 @@ def test_the_group_that_has_too_few_channels() -> None:
     assert {c for *_, c in marked(e, "x", "hang")} == {4, 5}
 
 
+@pytest.mark.parametrize("outputs", [1, 3, 6])
+def test_groups_without_any_channel_stand_beside_one_that_has_its_own(outputs: int) -> None:
+    """Channels 0 to 2 belong to group 0: its weights are marked as those that have them."""
+    e = cn.explain("conv", (6, 6, 3), (3, 3, 3, outputs), groups=3)
+    of_group_0, of_group_1 = max(0, outputs // 3 - 1), outputs // 3
+    assert {c for *_, c in marked(e, "x", "seen")} == {0, 1, 2}
+    assert {index[2:] for index in marked(e, "w", "tap")} == {(c, of_group_0) for c in range(3)}
+    assert {index[2:] for index in marked(e, "w", "hang")} == {(c, of_group_1) for c in range(3) if outputs > 1}
+    assert ("1 channel that w gives in 3 groups: 0 in each, and 1 left over." in e.text) == (outputs == 1)
+    assert "not in x" in Picture(e.svg()).words
+
+
+def test_channels_first_taken_for_channels_last() -> None:
+    """The channels that are drawn begin with those that have weights, nothing is marked that is not there, and the text
+    says that the window does not fit either."""
+    e = cn.explain("conv", (2, 3, 16, 16), (8, 3, 3, 3))
+    picture = Picture(e.svg())
+    assert {index[3] for index in picture.cells["x"]} == set(range(6))
+    assert {kind for *_, kind in picture.cells["x"].values()} == {"real"}
+    assert {index[3] for index in marked(e, "x", "seen")} == {index[2] for index in marked(e, "w", "tap")} == {0, 1, 2}
+    assert "axis 1: 3 elements. The window spans 8: 5 elements too many, it does not fit." in picture.words
+    assert "Drawn of w: index 0 of 3 on axis 3." in picture.words
+    assert float(picture.root.get("height", "nan")) < 1000
+
+
+@pytest.mark.parametrize(
+    ("op", "x", "w"),
+    [
+        ("conv", (3, 3, 8), (3, 3, 4, 8)),
+        ("conv", (32, 32, 64), (3, 3, 128, 8)),
+        ("conv", (9, 9, 128), (3, 3, 64, 8)),
+        ("conv_transpose", (3, 3, 8), (3, 3, 4, 6)),
+    ],
+)
+def test_one_filter_is_enough_for_channels(op: str, x: tuple[int, ...], w: tuple[int, ...]) -> None:
+    """The same channels of x and of it are drawn, of them the last that has a partner and the first that has none."""
+    e = cn.explain(op, x, w)
+    picture = Picture(e.svg())
+    along, across = (2, 3) if op == "conv" else (3, 2)
+    assert {index[across] for index in picture.cells["w"]} == {0}
+    fitting = min(x[-1], w[along])
+    of_x, of_w = {index[2] for index in picture.cells["x"]}, {index[along] for index in picture.cells["w"]}
+    assert {fitting - 1, fitting} <= of_x
+    assert of_w == {c for c in of_x if c < w[along]}
+    assert float(picture.root.get("height", "nan")) < 1000
+
+
 def test_channels_of_a_transpose() -> None:
     e = cn.explain("conv_transpose", (3, 2), (2, 1, 4))
     assert marked(e, "x", "seen") == {(0, 0), (0, 1)}

@@ -14,9 +14,11 @@ from ..geometry.axes import Axis
 from ..geometry.conv import ConvDims, dims_of
 from ..geometry.window import output_size, padded_axis, parse_padding, parse_window, resolve_axes
 from .calls import MOST_EXAMPLES, WINDOW, Call, Fault, geometry_of
-from .windows import Index
+from .windows import Index, Range
 
 MOST_CUT = 2**20  # elements of a result on one axis: a picture shows some of them
+MOST_CHANNELS = 6  # that are drawn; 3 of a volume
+MOST_OF_AXIS = (6, 9)  # elements of x along an axis where channels do not fit: more than 6 of a window that spans more
 
 # What the marks mean in the pictures of each subject.
 MEANINGS = {
@@ -147,17 +149,26 @@ def role(call: Call, array: str, index: Index) -> str | None:
         return "tap" if outer < fault.fitting else "hang"
     if call.op == "conv_transpose":
         return ("tap" if outer < found.channels else "hang") if inner == 0 else None
-    group, output = marked_group(call, fault)
-    if outer != output:
+    if outer not in marked_outputs(call, fault):
         return None
-    return "tap" if group * found.inner + inner < found.channels else "hang"
+    return "tap" if group_of(call, outer) * found.inner + inner < found.channels else "hang"
 
 
-def marked_group(call: Call, fault: Fault) -> tuple[int, int]:
-    """Of a convolution: the first group that has too few channels, or group 0, and its first output channel."""
-    found = dims(call)
-    group = found.channels // found.inner if found.channels < fault.needed else 0
-    return group, min(group * (found.outer // call.arguments["groups"]), found.outer - 1)
+def group_of(call: Call, output: int) -> int:
+    """Of an output channel of a convolution; all are of the first one where there are fewer than groups."""
+    each = dims(call).outer // call.arguments["groups"]
+    return output // each if each else 0
+
+
+def marked_outputs(call: Call, fault: Fault) -> range:
+    """Of a convolution: the output channel whose filter is drawn, of the first group that has too few channels, or of
+    the last one. If such a group has no channel at all, there is one of the group before it, too."""
+    found, groups = dims(call), call.arguments["groups"]
+    each = found.outer // groups
+    if not each:
+        return range(min(1, found.outer))
+    group = min(found.channels // found.inner, groups - 1) if found.inner else 0
+    return range(max(0, group * each - (group * found.inner == found.channels)), group * each + 1)
 
 
 def focus_of_channels(call: Call, fault: Fault) -> tuple[int, Index]:
@@ -165,10 +176,40 @@ def focus_of_channels(call: Call, fault: Fault) -> tuple[int, Index]:
     found, channel = dims(call), max(0, fault.fitting - 1)
     outer, inner = channel, 0
     if call.op == "conv":
-        group, outer = marked_group(call, fault)
-        inner = max(0, channel - group * found.inner)
+        outer = max(0, marked_outputs(call, fault).start)
+        inner = max(0, min(channel - group_of(call, outer) * found.inner, found.inner - 1))
     kernel = (0,) * len(found.kernel)
     return channel, (outer, inner, *kernel) if found.channels_first else (*kernel, inner, outer)
+
+
+def drawn_parts(call: Call) -> tuple[dict[int, Range], dict[int, Range]]:
+    """Where channels do not fit: what is drawn of x and of w at most, by axis. These are the channels around the last
+    one with a partner, and filters that take them."""
+    fault = call.fault
+    if fault is None or call.w is None or fault.subject not in ("channels", "groups"):
+        return {}, {}
+    found, transposed = dims(call), call.op == "conv_transpose"
+    rank = len(found.kernel)
+    outer_axis, inner_axis = (0, 1) if found.channels_first else (rank + 1, rank)
+    most = MOST_CHANNELS if rank < 3 else MOST_CHANNELS // 2
+    first = 0
+    if not transposed and fault.subject == "channels":
+        outputs = marked_outputs(call, fault)
+        first = group_of(call, outputs.start) * found.inner
+    begin = first if fault.fitting - first < most else fault.fitting - most // 2
+    begin = max(0, min(begin, max(found.channels, fault.needed) - most))
+    along = begin, begin + most  # the channels, or outputs, that do not fit
+    of_x, of_w = {}, {outer_axis: along, inner_axis: (0, 1)}
+    for axis in fault.axes:
+        least, largest = MOST_OF_AXIS
+        of_x[axis.position] = -axis.low, -axis.low + min(max(least, axis.low + axis.k * axis.d), largest)
+    if transposed or fault.subject == "channels":
+        of_x[found.channel_axis] = along
+    if not transposed and fault.subject == "channels":
+        of_w = {outer_axis: (outputs.start, outputs.stop), inner_axis: (0, most)}
+        if len(outputs) == 1:
+            of_w[inner_axis] = max(0, begin - first), begin - first + most
+    return of_x, of_w
 
 
 def first_window(call: Call, axis: Axis) -> range:

@@ -15,9 +15,8 @@ from functools import cached_property
 from ..arguments.arrays import Array
 from ..geometry.axes import Axis
 from .calls import Call, channel_axis
-from .windows import Index
-
-Range = tuple[int, int]
+from .faults import drawn_parts
+from .windows import Index, Range
 
 CELL = 40  # width and height of an element
 LEFT, TOP = 26, 18  # room for indices beside the elements, and above
@@ -203,6 +202,7 @@ def grids(call: Call, focus: Index, first: Index, tap: Index | None, words: Mapp
     """What is drawn: around output ``focus``, element ``first`` of x and element ``tap`` of w. ``words`` are what the
     arrays are called."""
     order = drawn_axes(call)
+    most_of_x, most_of_w = drawn_parts(call)
     axes = {axis.position: axis for axis in call.axes}
     transposed = call.op == "conv_transpose"
     y = result_of(call)
@@ -214,26 +214,32 @@ def grids(call: Call, focus: Index, first: Index, tap: Index | None, words: Mapp
         if axis is not None and transposed:
             whole_y = scattered(axis)
         elif axis is not None:
-            whole_x = spanned(axis)
+            whole_x = (-axis.low, axis.n + axis.high) if most_of_x else spanned(axis)
         elif call.fault is not None:  # channels that are not there
             whole_x = (
                 (0, max(call.x.shape[position], call.fault.needed)) if call.fault.subject == "channels" else whole_x
             )
         whole_inputs.append(whole_x)
         whole_outputs.append(whole_y)
-    inputs = cropped(whole_inputs, [first[position] for position in order])
+    inputs = cropped(within(whole_inputs, order, most_of_x), [first[position] for position in order])
     outputs = cropped(whole_outputs, [focus[position] for position in order])
     caption = f"{words['x']}, shape {call.x.shape}"
     out = [Grid("x", order, tuple(whole_inputs), inputs, focus, slices_across(inputs), caption)]
     if call.w is not None:
-        out.append(filters(call, call.w.shape, tap, words["w"]))
+        out.append(filters(call, call.w.shape, tap, words["w"], most_of_w))
     if y is not None:
         caption = f"{words['y']}, shape {y.shape}" + ("" if call.fault is None else ", before padding cuts it off")
         out.append(Grid("y", order, tuple(whole_outputs), outputs, focus, slices_across(outputs), caption))
     return out
 
 
-def filters(call: Call, shape: Index, tap: Index | None, word: str) -> Grid:
+def within(whole: Sequence[Range], order: Sequence[int], most: Mapping[int, Range]) -> list[Range]:
+    """Each range as far as it lies in the one that there is for its axis."""
+    limits = [most.get(axis, of_axis) for axis, of_axis in zip(order, whole, strict=True)]
+    return [(max(a, c), max(a, min(b, d))) for (a, b), (c, d) in zip(whole, limits, strict=True)]
+
+
+def filters(call: Call, shape: Index, tap: Index | None, word: str, most: Mapping[int, Range]) -> Grid:
     rank = len(shape) - 2
     leading = call.arguments["layout"] == "channels_first"
     outer, inner, kernel = (0, 1, range(2, rank + 2)) if leading else (rank + 1, rank, range(rank))
@@ -241,7 +247,7 @@ def filters(call: Call, shape: Index, tap: Index | None, word: str) -> Grid:
     order = (*kernel, inner, outer) if is_matrix else (outer, inner, *kernel)
     focus = tap or (0,) * len(shape)
     whole = tuple((0, shape[axis]) for axis in order)
-    ranges = cropped(whole, [focus[axis] for axis in order])
+    ranges = cropped(within(whole, order, most), [focus[axis] for axis in order])
     return Grid("w", order, whole, ranges, (0,) * len(shape), slices_across(ranges), f"{word}, shape {shape}")
 
 

@@ -315,7 +315,8 @@ class Scene:
                     begin, end = begin - whole[0], end - whole[0]
                 shown = max(0, min(end, n) - max(begin, 0))
                 if 0 < shown < n:
-                    parts.append(f"{max(begin, 0)} to {min(end, n) - 1} of {n} on axis {axis}")
+                    part = f"{max(begin, 0)} to {min(end, n) - 1}" if shown > 1 else f"index {max(begin, 0)}"
+                    parts.append(f"{part} of {n} on axis {axis}")
                 elif not shown and n:
                     parts.append(f"none of {n} on axis {axis}")
                 beyond = whole[1] - whole[0] - n
@@ -336,7 +337,10 @@ class Scene:
         marks = {mark.role for overlay in self.overlays for mark in overlay.marks}
         kinds = {cell.role for cell in self.cells if cell.role != "cropped" or self.call.fault is None}
         found = [(kind, words) for kind, words in self.meanings.items() if kind in marks]
-        return found + [(kind, words) for kind, words in KINDS.items() if kind in kinds]
+        absent = (
+            {"overhang": "not in x"} if self.call.fault is not None and self.call.fault.subject == "channels" else {}
+        )
+        return found + [(kind, words) for kind, words in (KINDS | absent).items() if kind in kinds]
 
     @property
     def meanings(self) -> dict[str, str]:

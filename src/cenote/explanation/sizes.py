@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..arguments.errors import pluralize
 from ..geometry.axes import Axis
 from .calls import Call, Fault, channel_axis
+from .faults import dims
 
 
 def describe(call: Call) -> str:
@@ -14,7 +15,7 @@ def describe(call: Call) -> str:
     ceil = bool(call.arguments.get("ceil_mode"))
     fault = call.fault
     if fault is not None and fault.subject in ("channels", "groups"):
-        return "\n".join([*lines, partners(call, fault)])
+        return "\n".join([*lines, partners(call, fault), *also(call, fault)])
     for axis in call.axes:
         if call.op == "conv_transpose":
             lines.append(transposed(axis))
@@ -77,13 +78,27 @@ def partners(call: Call, fault: Fault) -> str:
     """Of channels that do not fit together."""
     number, groups = call.x.shape[channel_axis(call)], call.arguments["groups"]
     if fault.subject == "groups":
-        whose = "of x" if call.op == "conv_transpose" else "that w gives"
-        each, left = divmod(fault.needed, groups)
-        return f"{fault.needed} channels {whose} in {groups} groups: {each} in each, and {left} left over."
+        return in_groups(fault.needed, "of x" if call.op == "conv_transpose" else "that w gives", groups)
     text = f"axis {channel_axis(call)}: {pluralize(number, 'channel', 'channels')}; the filters take {fault.needed}"
     if number > fault.needed:
         return f"{text}, which leaves {number - fault.needed} without weights."
     return f"{text}, which leaves weights for {fault.needed - number} without a channel."
+
+
+def also(call: Call, fault: Fault) -> list[str]:
+    """Of a convolution whose channels do not fit: what else does not."""
+    if call.op == "conv_transpose":
+        return []
+    outer, groups = dims(call).outer, call.arguments["groups"]
+    out = [in_groups(outer, "that w gives", groups)] if fault.subject == "channels" and outer % groups else []
+    too_large = (axis for axis in fault.axes if axis.n and axis.n + axis.low + axis.high <= axis.d * (axis.k - 1))
+    return out + [windows(axis, False) for axis in too_large]
+
+
+def in_groups(channels: int, whose: str, groups: int) -> str:
+    each, left = divmod(channels, groups)
+    number = pluralize(channels, "channel", "channels")
+    return f"{number} {whose} in {groups} groups: {each} in each, and {left} left over."
 
 
 def bins(axis: Axis) -> str:

@@ -20,6 +20,7 @@ from .calls import Call, channel_axis
 from .gradients import Gradients
 
 Index = tuple[int, ...]
+Range = tuple[int, int]
 Number = int | float | complex | bool
 WITHOUT_VALUE = ("max_pool", "min_pool", "median_pool", "mode_pool", "pool")  # whose padding is left out
 MOST_TAPS = 4096  # of a window that does not fit: more are not drawn
