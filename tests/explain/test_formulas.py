@@ -69,6 +69,11 @@ BYTES = np.array([250, 255, 251, 250, 10, 21], np.uint8)
         ("conv", BYTES[:, None], np.full((1, 1, 1), 2, np.uint8), {}, 0,
          "250*2 = 500, which wraps around to 244", "uint8 holds 0 to 255"),
         ("conv", np.array([[math.nan]]), np.ones((1, 1, 1)), {"dtype": np.int8}, 0, "NaN*1 = NaN, stored as 0", ""),
+        ("pool", np.array([100, 100], np.int8), (2,), {"init": 0, "reduce_fn": np.add}, 0,
+         "add of 0, 100, 100, one after the other = 200, which wraps around to -56", "int8 holds -128 to 127"),
+        ("pool", np.array([3, 5], np.uint8), (2,), {"init": 0, "reduce_fn": np.subtract}, 0,
+         "subtract of 0, 3, 5, one after the other = -8, which wraps around to 248", "uint8 holds 0 to 255"),
+        ("pool", np.array([1, 2], np.int8), (2,), {"init": 0, "reduce_fn": np.add}, 0, "one after the other = 3", ""),
         ("avg_pool", np.array([2**62, 2**62 - 1]), (2,), {"dtype": np.int64}, 0, f"/ 2 = {short(2**62)}", ""),
     ],
 )  # fmt: skip
@@ -139,3 +144,47 @@ def test_formulas_say_what_the_function_computes() -> None:
                 np.testing.assert_allclose(evaluated(left), window.result, rtol=1e-6, err_msg=f"{state}: {left}")
                 number += 1
     assert number > 1000
+
+
+ONES = np.array([1e8, 1, 1, 1], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("op", "x", "second", "options", "text"),
+    [
+        ("sum_pool", ONES, (4,), {}, "1e8 + 1 + 1 + 1 = 100000003, rounded to 1e8 in float32"),
+        ("sum_pool", ONES.astype(float), (4,), {}, "1e8 + 1 + 1 + 1 = 1e8"),
+        ("avg_pool", ONES, (4,), {}, "/ 4 = 25000000.75, rounded to 2.5e7 in float32"),
+        ("conv", ONES[:, None], np.ones((4, 1, 1), np.float32), {}, "= 100000003, rounded to 1e8 in float32"),
+        ("sum_pool", np.array([6e4, 6e4], np.float16), (2,), {}, "= 120000, which overflows to inf in float16"),
+        ("sum_pool", np.array([np.inf, 1], np.float16), (2,), {}, "inf + 1 = inf"),
+        ("sum_pool", np.array([np.nan, 2048, 1], np.float16), (3,), {"nan": "omit"},
+         "2048 + 1 = 2049, rounded to 2048 in float16"),
+        ("avg_pool", [1, 2, 2], (3,), {"dtype": np.float16}, "/ 3 = 1.66667, rounded to 1.66699 in float16"),
+        ("avg_pool", [1, 2, 2], (3,), {}, "/ 3 = 1.67"),
+        ("sum_pool", np.array([0.1, 0.2], np.float32), (2,), {}, "0.1 + 0.2 = 0.3"),
+        ("conv", np.full((6, 6, 3), 7, np.float32), np.full((3, 3, 3, 1), 3, np.float32), {}, "(27 terms) = 567"),
+    ],
+)  # fmt: skip
+def test_float_results(op: str, x: Any, second: Any, options: dict[str, Any], text: str) -> None:
+    """The exact number stands before a rounded one, where the digits of a picture would look wrong without it."""
+    e = cn.explain(op, x, second, **options)
+    found = formula(e._call, e.windows[0])
+    assert found.endswith(text), found
+    assert (e.windows[0].unrounded is None) == (", " not in text)
+    assert e.windows[0].result == getattr(cn, op)(x, second, **options).ravel()[0]
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
+        ([4, 7, 7, 4], "4, 7 are equally frequent: the smallest is taken"),
+        ([3, 2, 1], "1, 2, 3 are equally frequent: the smallest is taken"),
+        ([4, 7, 7, 1], ""),
+        ([5], ""),
+    ],
+)
+def test_ties_of_a_mode(x: list[int], text: str) -> None:
+    e = cn.explain("mode_pool", x, (len(x),))
+    assert "; ".join(remarks(e._call, e.windows[0])) == text
+    assert text.startswith(str(e.windows[0].result)) or not text

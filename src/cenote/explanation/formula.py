@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..arguments.errors import pluralize
+from ..dtypes import is_float, is_integer
 from .calls import Call
-from .windows import Element, Index, Number, Window
+from .rounding import Number
+from .windows import Element, Index, Window
 
 T = TypeVar("T")
 MOST_TERMS = 12  # of a sum that are written out
@@ -86,12 +89,16 @@ def result(call: Call, window: Window) -> str:
     unrounded = window.unrounded
     if unrounded is None or call.y is None:
         return short(window.result)
+    if is_float(call.y.dtype):
+        found = float(window.result)  # type: ignore[arg-type]
+        verb = "rounded to" if math.isfinite(found) else "which overflows to"
+        return f"{precise(unrounded)}, {verb} {short(found) if found % 1 == 0 else precise(found)} in {call.y.dtype}"
     if unrounded != unrounded:
         verb = "stored as"
     elif is_in_range(unrounded, call.y.dtype):
         verb = "rounded to"
     else:
-        verb = "which wraps around to" if call.arguments["dtype"] is None else "clipped to"
+        verb = "which wraps around to" if call.arguments.get("dtype") is None else "clipped to"
     return f"{precise(unrounded)}, {verb} {window.result}"
 
 
@@ -143,6 +150,18 @@ def shares(call: Call) -> bool:
     return call.arguments.get("ties") == "split"
 
 
+def ties_of_mode(call: Call, window: Window) -> list[str]:
+    """Of a mode: the values that are as frequent as it."""
+    if call.op != "mode_pool" or not window.elements:
+        return []
+    values = Counter(e.value for e in window.elements if e.value is not None)
+    most = values[window.result]
+    tied = sorted(float(v) for v, times in values.items() if times == most)  # type: ignore[arg-type]
+    if len(tied) < 2:
+        return []
+    return [f"{listed(tied, short, ', ')} are equally frequent: the smallest is taken"]
+
+
 def remarks(call: Call, window: Window) -> list[str]:
     """What is special about a window."""
     out = []
@@ -173,7 +192,9 @@ def remarks(call: Call, window: Window) -> list[str]:
         )
     elif window.padding and call.arguments.get("count_include_pad") is False:
         out.append(f"{len(window.padding)} padded, not counted")
-    if window.unrounded is not None and window.unrounded == window.unrounded and call.y is not None:
+    out += ties_of_mode(call, window)
+    integer = call.y is not None and is_integer(call.y.dtype)
+    if integer and call.y is not None and window.unrounded is not None and window.unrounded == window.unrounded:
         if not is_in_range(window.unrounded, call.y.dtype):
             limits = np.iinfo(call.y.dtype)
             out.append(f"{call.y.dtype} holds {limits.min} to {limits.max}")

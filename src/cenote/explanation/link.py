@@ -13,7 +13,7 @@ from ..arguments.arrays import Array
 from ..dtypes import is_float
 from .calls import Call, example
 from .limits import DTYPES, LARGEST, LONGEST, MOST_AXES, MOST_CELLS, MOST_ELEMENTS, REDUCERS, cells_of_input, too_large
-from .windows import number
+from .rounding import number
 
 MOST_CHANGED = 100  # elements that are written out: an address is short
 SAFE = ",:;"  # as the page leaves them

@@ -16,10 +16,11 @@ from .calls import Call, channel_axis
 from .faults import MEANINGS, SUMMARIES, focus_of_channels, role
 from .formula import formula, place, remarks, result, shares, short
 from .layout import Grid, arrange, grids, result_of
+from .rounding import number
 from .shapes import Box, Cell, Label, Mark, Overlay, boxes_around, labels_of, links_between
 from .sizes import describe
 from .style import SIZES
-from .windows import Element, Index, Window, number, pad_value, places_of, reaching, windows_that_see
+from .windows import Element, Index, Window, pad_value, places_of, reaching, windows_that_see
 
 MARGIN = 20
 LINE = 19  # height of a line of text

@@ -13,15 +13,15 @@ import numpy as np
 
 from ..api.adaptive import adaptive_max_pool
 from ..arguments.arrays import Array
-from ..dtypes import has_nan, is_exact, is_integer, sum_dtype
+from ..dtypes import has_nan
 from ..geometry.axes import Axis, Geometry
 from ..geometry.conv import ConvGeometry
 from .calls import Call, channel_axis
 from .gradients import Gradients
+from .rounding import Number, Rounding, number
 
 Index = tuple[int, ...]
 Range = tuple[int, int]
-Number = int | float | complex | bool
 WITHOUT_VALUE = ("max_pool", "min_pool", "median_pool", "mode_pool", "pool")  # whose padding is left out
 MOST_TAPS = 4096  # of a window that does not fit: more are not drawn
 SELECTS = ("max_pool", "min_pool", "median_pool", "mode_pool", "adaptive_max_pool", "global_max_pool")
@@ -80,8 +80,8 @@ class Window:
     result : number
         The output.
     unrounded : number or None
-        Of an integer result: what it was before it was rounded, clipped or wrapped to its dtype; None if that is the
-        result itself.
+        What the result was before it was rounded, clipped or wrapped to its dtype; None if that is the result itself,
+        and of a float unless the digits of a picture show it.
     """
 
     index: Index
@@ -109,12 +109,6 @@ class Window:
         return found if len(found) == len(self.elements) else None
 
 
-def number(value: Any) -> Number:
-    """A scalar of NumPy's, bfloat16 included, as one of Python's."""
-    found = value.item() if isinstance(value, np.generic) else value
-    return found if isinstance(found, (bool, int, float, complex)) else float(found)
-
-
 class Builder:
     """Makes the windows of one call; with ``most`` no more elements of each than that along an axis."""
 
@@ -123,6 +117,7 @@ class Builder:
         self.first = call.arguments.get("layout") == "channels_first"
         self.bias = None if call.arguments.get("bias") is None else np.asarray(call.arguments["bias"])
         self.gradients = Gradients(call, geometry, y)
+        self.rounding = Rounding(call, y, self.bias)
         self.omits = call.arguments.get("nan") == "omit" and has_nan(call.x.dtype)
 
     def build(self, indices: Sequence[Index]) -> list[Window]:
@@ -145,14 +140,16 @@ class Builder:
                 real.append(Element(place, number(self.call.x[place]), weight, to, tap))
         result = number(self.y[index])
         omitted = tuple(e.index for e in real if self.omits and e.value != e.value)
-        chosen = self.chosen_of(index)
+        chosen, divisor = self.chosen_of(index), self.divisor_of(index, len(omitted))
+        bias = None if self.bias is None else number(self.bias[index[channel_axis(self.call)]])
+        terms = ((e.value, e.weight) for e in real if e.index not in omitted)
         return Window(
             index, tuple(real), tuple(padding), tuple(overhang), omitted, chosen,
             self.selected_of(real, result, chosen),
-            self.divisor_of(index, len(omitted)),
-            None if self.bias is None else number(self.bias[index[channel_axis(self.call)]]),
+            divisor,
+            bias,
             result,
-            self.unrounded_of(index, result),
+            self.rounding.of(index, result, terms, bias, divisor),
         )  # fmt: skip
 
     # -------------------------------------------------------------------------------------------- what it sees
@@ -227,23 +224,6 @@ class Builder:
             return None
         divisor = self.call.arguments.get("divisor")
         return int(self.counts[index]) - omitted if divisor is None else number(divisor)
-
-    def unrounded_of(self, index: Index, result: Number) -> Number | None:
-        wide = None if self.wide is None else number(self.wide[index])
-        return None if wide == result or (isinstance(wide, float) and wide == float(result)) else wide  # type: ignore[arg-type]
-
-    @cached_property
-    def wide(self) -> Array | None:
-        """The results in a dtype that need not round, clip or wrap them; None unless they are integers."""
-        call = self.call
-        if "dtype" not in call.arguments or not is_integer(self.y.dtype):
-            return None
-        operands = (a for a in (call.x, call.w, self.bias) if a is not None)
-        dtype = sum_dtype(np.result_type(*operands))  # of integers a sum is exact
-        adds = call.op == "sum_pool" or call.w is not None
-        with np.errstate(all="ignore"):
-            wide: Array = call.compute(call.x, dtype=dtype if adds and is_exact(dtype) else np.dtype(np.float64))
-        return wide
 
     @cached_property
     def counts(self) -> Array | None:

@@ -16,7 +16,8 @@ from ..explanation.explanation import Explanation, array_as_json
 from ..explanation.faults import role
 from ..explanation.formula import factor, place, remarks, short
 from ..explanation.limits import MOST_CELLS
-from ..explanation.windows import Window, misfit, number, plain
+from ..explanation.rounding import number
+from ..explanation.windows import Window, misfit, plain
 from .formulas import Formulas, Term
 from .grids import Grid, input_grid, plain_grid
 from .parsing import edited, ints
