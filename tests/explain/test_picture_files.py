@@ -295,7 +295,7 @@ def test_flags_of_single_functions(flags: list[str], text: str, capsys: pytest.C
         ),
         (["pool", "--shape", "4", "--window", "2", "--init", "0"], "--init and --reduce-fn are needed"),
         (["max", "--shape", "4", "--window", "2", "--html", "--animate"], "one of --html and --animate"),
-        (["max", "--shape", "4", "--window", "2", "--at", "7"], "is no index of an output"),
+        (["max", "--shape", "4", "--window", "2", "--at", "7"], "the result has shape (2,), with outputs from 0 to 1"),
         (["max", "--shape", "4", "--window", "2", "--p", "2"], "p"),
     ],
 )

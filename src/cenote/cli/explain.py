@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from .advice import in_the_shell
 from .errors import CommandError
 from .windows import add_window_arguments, ints, ints_or_int, one_line_errors, positive, sizes
 
@@ -33,6 +34,7 @@ REDUCERS = ("add", "multiply", "maximum", "minimum", "logaddexp")
 OPTIONS: dict[str, dict[str, Any]] = {
     "nan": {"choices": ("propagate", "omit"), "help": "what a NaN in a window does"},
     "ties": {"choices": ("first", "split"), "help": "of max and min: which of several equal elements get the gradient"},
+    "dtype": {"help": "of the result, to which it is rounded: of functions that take it"},
     "divisor": {"type": float, "help": "of avg: what it divides by"},
     "p": {"type": float, "help": "of lp (default: 2)"},
     "beta": {"type": float, "help": "of smooth_max (default: 1)"},
@@ -79,16 +81,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with one_line_errors():
+    with one_line_errors(arguments.input):
         if arguments.html and arguments.animate:
             raise CommandError("one of --html and --animate is needed, not both")
         explanation = explained(arguments)
         view = "gradient" if arguments.gradient else "values"
-        window = 0 if arguments.at is None else arguments.at
+        window = window_of(arguments, explanation)
         if arguments.output is None:
             if arguments.animate:
                 raise CommandError("--animate needs -o FILE.svg")
-            print((explanation.html if arguments.html else explanation.draw)(window, view))
+            text = (explanation.html if arguments.html else explanation.draw)(window, view)
+            print(text if arguments.html else described(text, arguments))
             return 0
         from ..files.atomic import replacing
 
@@ -96,14 +99,37 @@ def run(arguments: argparse.Namespace) -> int:
         for flag, ending in (("html", ".html"), ("animate", ".svg")):
             if getattr(arguments, flag) and path.suffix.lower() != ending:
                 raise CommandError(f"--{flag} -o {path}: a name that ends in {ending} is needed")
+        if path.suffix.lower() not in (".svg", ".png", ".html"):
+            raise CommandError(f"-o {path}: a name that ends in .svg, .html or .png is needed")
         with replacing(path, arguments.overwrite) as temporary:
             if arguments.animate:
                 explanation.animate(temporary, view=view)
             else:
                 explanation.save(temporary, window, view)
-        print(explanation.text)
+        print(described(explanation.text, arguments))
         print(f"drawn in {path}")
         return 0
+
+
+def described(text: str, arguments: argparse.Namespace) -> str:
+    """The text of an explanation, with an advised call as a command."""
+    return "\n".join(in_the_shell(line, arguments.input) for line in text.split("\n"))
+
+
+def window_of(arguments: argparse.Namespace, explanation: Any) -> Any:
+    """The output whose window is drawn: the first one, unless there is ``--at``."""
+    at, y = arguments.at, explanation.y
+    if at is None or y is None:
+        return 0
+    if len(at) != y.ndim or not all(-n <= i < n for i, n in zip(at, y.shape, strict=True)):
+        given = ",".join(map(str, at))
+        if not y.size:
+            raise CommandError(f"--at {given}: the result has shape {y.shape}, without any output")
+        last = ",".join(str(n - 1) for n in y.shape)
+        raise CommandError(
+            f"--at {given}: the result has shape {y.shape}, with outputs from {','.join(['0'] * y.ndim)} to {last}"
+        )
+    return at
 
 
 def explained(arguments: argparse.Namespace) -> Any:
@@ -147,6 +173,8 @@ def explained(arguments: argparse.Namespace) -> Any:
         raise CommandError(
             f"{need} is needed" if not arguments.op.startswith("adaptive") else "--output-size is needed"
         )
+    if second is not None and arguments.op.startswith("global"):
+        raise CommandError(f"{arguments.op} takes all of an axis: name the --axes instead of a window")
     return cenote.explain(arguments.op, x, second, **given)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from .advice import in_the_shell
 from .errors import CommandError
 
 Dict = dict[str, Any]
@@ -107,8 +108,8 @@ def padding(text: str) -> Any:
 
 
 @contextlib.contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Whatever goes wrong with files, arguments or memory is one line for the user."""
+def one_line_errors(source: str | None = None) -> Iterator[None]:
+    """Whatever goes wrong with files, arguments or memory is one line for the user. ``source`` is the input file."""
     from ..files.base import FileError
 
     try:
@@ -123,7 +124,7 @@ def one_line_errors() -> Iterator[None]:
         place = f"{error.filename}: " if error.filename else ""
         raise CommandError(f"{place}{error.strerror or error}") from None
     except (TypeError, ValueError) as error:
-        raise CommandError(" ".join(str(error).split())) from None
+        raise CommandError(in_the_shell(" ".join(str(error).split()), source)) from None
     except CommandError:
         raise
     except Exception as error:  # never a traceback, but in Python's development mode: python -X dev -m cenote …
