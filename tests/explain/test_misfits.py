@@ -71,6 +71,17 @@ def test_the_axis_alone_keeps_every_argument(window: int, options: dict[str, Any
     assert (e.problem, e.text) == (expected.problem, expected.text)
 
 
+OF_A_WINDOW = ("max_pool", "min_pool", "avg_pool", "sum_pool", "lp_pool", "smooth_max_pool", "median_pool", "mode_pool")
+
+
+@pytest.mark.parametrize("op", OF_A_WINDOW)
+def test_dimensions_with_names_are_drawn_by_the_operation_itself(op: str) -> None:
+    with pytest.raises(ValueError, match="does not fit on dimension 't'") as failure:
+        getattr(cn, op)(xr.DataArray(np.zeros((2, 3), int), dims=("s", "t")), {"t": 5})
+    assert advised(str(failure.value)) == f'cn.explain("{op}", (3,), (5,))'
+    assert eval(str(advised(str(failure.value))), {"cn": cn}).problem.startswith(f"{op}: ")
+
+
 def test_a_problem_of_any_size_is_drawn() -> None:
     for shape, window in (((2**40,), (2**41,)), ((2**50, 3), (1, 4)), ((3,) * 12, (4,) * 12)):
         with pytest.raises(ValueError, match="to see it, write") as failure:

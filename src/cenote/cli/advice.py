@@ -14,9 +14,7 @@ DEFAULTS = {
 }  # fmt: skip
 SECOND = {"conv": "filter", "conv_transpose": "filter"}  # what the second argument is called; else the window
 # How the arguments of explain itself are called, or its methods and theirs.
-WORDS = {
-    "x_or_shape=": "--shape ", "x=(": "--shape (", "window_or_w=": "--window ", "view='gradient'": "--gradient",
-}  # fmt: skip
+WORDS = {"x=(": "--shape (", "view='gradient'": "--gradient"}
 
 
 def in_the_shell(text: str, source: str | None = None) -> str:

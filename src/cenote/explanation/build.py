@@ -22,7 +22,7 @@ def by_parameter(name: str, args: Sequence[object], options: Mapping[str, Any]) 
     parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
     by_position = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     if args[1] is not None and len(by_position) == 1:
-        raise BadType(f"window_or_w={format_value(args[1])}: {name} has no window, name the axes with axes=")
+        raise BadType(f"window={format_value(args[1])}: {name} has no window, name the axes with axes=")
     given = {n: value for n, value in zip(by_position, args, strict=False) if value is not None}
     for twice in given.keys() & options.keys():
         raise BadType(f"{twice} is given twice, by position and by name")
@@ -60,16 +60,16 @@ def build_call(op: object, args: Sequence[object], options: Mapping[str, Any]) -
     parameters = inspect.signature(FUNCTIONS[name]).parameters
     given = by_parameter(name, args, options)
     if "x" not in given:
-        raise BadType(f"x_or_shape is missing: {name} needs its input, or the shape of it")
+        raise BadType(f"x is missing: {name} needs its input, or the shape of it")
     x_or_shape = given.pop("x")
-    x, is_too_large = data("x" if "x" in options else "x_or_shape", x_or_shape, 0, 10, name == "mode_pool")
+    x, is_too_large = data("x", x_or_shape, 0, 10, name == "mode_pool")
     w = window_or_w = None
     is_conv = name.startswith("conv")
     if is_conv:
         window_or_w = given.pop("w", None)
         if window_or_w is None:
-            raise BadType(f"window_or_w=None: {name} needs the filters, or their shape")
-        w, w_is_too_large = data("w" if "w" in options else "window_or_w", window_or_w, -1, 3)
+            raise BadType(f"w is missing: {name} needs the filters, or their shape")
+        w, w_is_too_large = data("w", window_or_w, -1, 3)
         is_too_large |= w_is_too_large
     rest = list(parameters.items())[2 if is_conv else 1 :]
     defaults = {n: p.default for n, p in rest if p.default is not p.empty and n not in NOT_EXPLAINED}
@@ -77,7 +77,7 @@ def build_call(op: object, args: Sequence[object], options: Mapping[str, Any]) -
     call = Call(name, x, w, {**defaults, **given}, written, (), None, None, None)
     if is_too_large and find_fault(call) is None:
         raise BadValue(
-            f"x_or_shape={format_value(x.shape)}: example data has at most {MOST_EXAMPLES} elements: give a smaller "
+            f"x={format_value(x.shape)}: example data has at most {MOST_EXAMPLES} elements: give a smaller "
             "shape, or an array"
         )
     try:

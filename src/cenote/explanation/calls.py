@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -109,9 +108,8 @@ def written(value: object) -> str:
 
 def name_of(op: object) -> str:
     """The name of a function; ``max`` is short for ``max_pool``."""
-    own = next((name for name, function in FUNCTIONS.items() if function is op), None)
-    if own is not None:
-        raise BadType(f"op is a function: give its name, {own!r}")
+    if any(function is op for function in FUNCTIONS.values()):
+        raise BadType("op is a function, and its name is needed")
     if not isinstance(op, str):
         raise BadType(f"op={format_value(op)}: the name of a function is needed, not {describe_type(op)}")
     for name in (op, f"{op}_pool"):
@@ -119,9 +117,7 @@ def name_of(op: object) -> str:
             return name
     if op == "max_unpool":
         raise BadValue("op='max_unpool': it has no window; explain the max_pool that gave the indices")
-    close = difflib.get_close_matches(op.lower(), FUNCTIONS, 1)
-    nearest = f"; {close[0]!r} is close to it" if close else ""
-    raise BadValue(f"op={format_value(op)}: one of {', '.join(FUNCTIONS)} is needed{nearest}")
+    raise BadValue(f"op={format_value(op)}: one of {', '.join(FUNCTIONS)} is needed")
 
 
 def example(shape: tuple[int, ...], low: int, high: int, integers: bool = False) -> Array:

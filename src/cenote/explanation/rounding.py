@@ -83,9 +83,9 @@ def total(terms: Iterable[Term], bias: Number | None, divisor: Number | None) ->
     products = [read(v) * (1 if w is None else read(w)) for v, w in factors if v is not None]  # type: ignore[arg-type]
     try:
         found: int | float = sum(map(int, products)) if whole else math.fsum(products)
-        if divisor is None or not divisor:
+        if divisor is None or isinstance(divisor, complex) or not divisor:
             return found
-        return found // int(divisor) if whole and not found % divisor else found / divisor  # type: ignore[arg-type,operator]
+        return found // int(divisor) if whole and not found % divisor else found / divisor
     except (OverflowError, ValueError):
         return None
 
@@ -97,4 +97,4 @@ def differs(exact: int | float, result: float) -> bool:
     if isinstance(exact, int) and abs(exact) < LARGEST and result == int(result):
         return exact != int(result)
     apart = abs(exact - result)
-    return apart > VISIBLE * abs(exact) or (result == int(result) and 0.5 <= apart and abs(exact) < LARGEST)
+    return apart > VISIBLE * abs(exact) or (result == int(result) and apart >= 0.5 and abs(exact) < LARGEST)

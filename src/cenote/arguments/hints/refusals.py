@@ -62,7 +62,7 @@ def advise(function: Function, cause: Cause, args: tuple[Any, ...], kwargs: Mapp
         draft = Draft(function, inspect.signature(function).bind(*args, **kwargs).arguments)
         if is_misfit(cause):
             instead = before_channels(draft) or exchanged(draft) or to_draw(draft)
-            return f"{cause}{instead}" if instead else drawn(cause)
+            return f"{cause}{instead}" if instead else drawn(cause, function)
         if WHICH_AXES in cause.args:
             return which_axes(draft, cause)
         # Before the draft is mended.
@@ -86,9 +86,14 @@ def reduction_of_dialect(draft: Draft, cause: Cause) -> str:
     return ""
 
 
-def drawn(cause: Cause) -> str:
-    """The message of a cause, and the call that draws it."""
-    return f"{cause}{picture(cause)}"
+def drawn(cause: Cause, function: Function | None = None) -> str:
+    """The message of a cause, and the call that draws it: of ``function``, if that needs a window only."""
+    text = picture(cause)
+    if function is not None and function.__name__.endswith("_pool"):
+        needed = [p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+        if needed == ["x", "window"]:
+            text = text.replace('cn.explain("max_pool"', f'cn.explain("{function.__name__}"')
+    return f"{cause}{text}"
 
 
 def picture(cause: Cause) -> str:
@@ -217,7 +222,7 @@ def named_operation(draft: Draft, value: Any) -> str | None:
     if not close or close not in functions or (isinstance(value, str) and value in functions):
         return None
     window = draft.given.get("window_or_w")
-    if draft.name != "explain" or is_one_int(window):
+    if draft.name != "explain" or window is None or is_one_int(window):
         return f"it is called {close!r}"
     return f"write {explained({**draft.given, 'op': close})}"
 

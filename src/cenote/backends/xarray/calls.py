@@ -30,7 +30,7 @@ def call_by_name(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Ma
     except Cause as cause:
         advice = hints()
         named = BY_DIMENSION in cause.args
-        text = advice.by_dimension(function, cause, given, kwargs) if named else advice.drawn(cause)
+        text = advice.by_dimension(function, cause, given, kwargs) if named else advice.drawn(cause, function)
         kind = ValueError if isinstance(cause, BadValue) else TypeError
         raise kind(f"{name}: {text}") from None
     except TypeError:  # of pool, maybe: a function that does not take two arrays
