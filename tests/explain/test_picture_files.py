@@ -316,3 +316,17 @@ def test_a_png_without_pillow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     with pytest.raises(ImportError, match=r"drawn with Pillow: pip install 'cenote\[demo\]'"):
         cn.explain("max", (4,), (2,)).save(tmp_path / "x.png")
     assert not (tmp_path / "x.png").exists()
+
+
+def test_lines_that_cross_out_leave_the_value_free() -> None:
+    """No line of a crossed-out element comes nearer to its middle than its number reaches; in the legend they do."""
+    e = cn.explain("conv_transpose", (3, 4, 2), (2, 2, 1, 2), padding=3)
+    paths = [p.get("d", "") for p in ET.fromstring(e.svg()).iter(f"{SVG}path") if p.get("class") == "strike"]
+    cells = [c for c in e._scene(None, "values", False).cells if c.array == "y"]
+    assert len(paths) == len(cells) + 2
+    for cell, path in zip(cells, paths, strict=False):
+        ends = [float(part) for part in re.split("[ML ]", path) if part]
+        assert len(ends) in (8, 16)
+        assert all(abs(y - cell.y - CELL / 2) > svg.VALUE / 2 for y in ends[1::2]), path
+        assert all(abs(x - cell.x - CELL / 2) <= CELL / 2 for x in ends[::2])
+    assert {path.count("M") for path in paths[-2:]} == {1, 2}

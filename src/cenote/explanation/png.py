@@ -12,7 +12,7 @@ from .layout import CELL
 from .scene import LINE, MARGIN, Scene
 from .shapes import Cell, Label, Mark
 from .style import LIGHT, SIZES, STROKES
-from .svg import CORNER, CORNERS, CROSSED, SWATCH, font_size, frame, legend_rows
+from .svg import CORNER, CORNERS, CROSSED, SWATCH, font_size, frame, legend_rows, strikes
 
 SCALE = 2  # pixels per unit of the layout
 Colour = tuple[int, int, int]
@@ -87,9 +87,8 @@ class Canvas:
             corner = [(x * SCALE, y * SCALE), ((x + side) * SCALE, y * SCALE), (x * SCALE, (y + side) * SCALE)]
             self.draw.polygon(corner, colour(name))
         if mark.role in CROSSED:
-            self.line([(x, y), (x + size, y + size)], "muted", 1)
-            if CROSSED[mark.role] > 1:
-                self.line([(x + size, y), (x, y + size)], "muted", 1)
+            for a, b, c, d in strikes(mark.role, size):
+                self.line([(x + a * size, y + b * size), (x + c * size, y + d * size)], "muted", 1)
         self.text(x + size / 2, y + size - 4, mark.note, SIZES["note"], "ink", "ms")
 
     def label(self, label: Label) -> None:

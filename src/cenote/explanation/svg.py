@@ -16,6 +16,7 @@ VALUE = 14  # size of the font of values
 CORNERS = ("chosen", "middle", "flow")  # marks with a filled corner, which is seen without colours
 CORNER = 0.35  # of the side
 CROSSED = {"hang": 2, "omitted": 1}  # marks that are crossed out, by one line or two
+STRIKE = 0.28  # of the side: a line begins at either corner, and leaves the value free
 SWATCH = 14  # of a legend
 
 
@@ -46,6 +47,13 @@ def cell_svg(cell: Cell, number: int | None = None) -> str:
     return out + "</g>"
 
 
+def strikes(role: str, size: float) -> list[Box]:
+    """The lines that cross a mark out, in parts of its side, from corner to corner; whole ones in a legend."""
+    ends = ((0.0, STRIKE), (1 - STRIKE, 1.0)) if size == CELL else ((0.0, 1.0),)
+    falling = [(a, a, b, b) for a, b in ends]
+    return falling + [(1 - a, b, 1 - c, d) for a, b, c, d in falling] if CROSSED[role] > 1 else falling
+
+
 def label_svg(label: Label) -> str:
     anchor = "" if label.anchor == "start" else f' text-anchor="{label.anchor}"'
     return f'<text class="{label.role}" x="{plain(label.x)}" y="{plain(label.y)}"{anchor}>{escape(label.text)}</text>'
@@ -62,9 +70,11 @@ def mark_svg(mark: Mark, size: float = CELL) -> str:
         side = plain(size * CORNER)
         out += f'<path class="corner {mark.role}" d="M{plain(mark.x)} {plain(mark.y)}h{side}l-{side} {side}z"/>'
     if mark.role in CROSSED:
-        side = plain(size)
-        second = f"m-{side} 0l{side} -{side}" if CROSSED[mark.role] > 1 else ""
-        out += f'<path class="strike" d="M{plain(mark.x)} {plain(mark.y)}l{side} {side}{second}"/>'
+        corner = (mark.x, mark.y) * 2
+        parts = strikes(mark.role, size)
+        lines = ([plain(at + part * size) for at, part in zip(corner, line, strict=True)] for line in parts)
+        path = "".join(f"M{a} {b}L{c} {d}" for a, b, c, d in lines)
+        out += f'<path class="strike" d="{path}"/>'
     if mark.note:
         x, y = mark.x + CELL / 2, mark.y + CELL - 4
         out += f'<text class="note" x="{plain(x)}" y="{plain(y)}">{escape(mark.note)}</text>'
