@@ -18,7 +18,7 @@ from PIL import Image
 import cenote as cn
 from cenote import cli, explanation
 from cenote.cli.explain import REDUCERS
-from cenote.explanation import limits, style, svg
+from cenote.explanation import limits, png, style, svg
 from cenote.explanation.formula import short
 from cenote.explanation.layout import CELL
 from picture_reader import SVG, Picture
@@ -330,3 +330,18 @@ def test_lines_that_cross_out_leave_the_value_free() -> None:
         assert all(abs(y - cell.y - CELL / 2) > svg.VALUE / 2 for y in ends[1::2]), path
         assert all(abs(x - cell.x - CELL / 2) <= CELL / 2 for x in ends[::2])
     assert {path.count("M") for path in paths[-2:]} == {1, 2}
+
+
+def test_colons_and_commas_of_a_name_stand_apart() -> None:
+    """In the PNG there are at least three columns of pixels without ink between any two characters of x[:, :, 0]; the
+    SVG says so to the font that it gets."""
+    scene = cn.explain("conv", (4, 4, 2), (2, 2, 2, 1))._scene((0, 0, 0), "values", False)
+    (name,) = (label for label in scene.labels if label.text == "x[:, :, 0]")
+    image = Image.open(io.BytesIO(png.picture(scene))).convert("L")
+    left, top = round(name.x * png.SCALE), round((name.y - 9) * png.SCALE)
+    pixels = np.asarray(image.crop((left, top, left + 10 * 9 * png.SCALE, top + 9 * png.SCALE)))
+    edges = np.diff((pixels < 240).any(axis=0).astype(int), prepend=0)
+    begins, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    assert len(begins) == len("x[:,:,0]")
+    assert (begins[1:] - ends[:-1]).min() >= 3
+    assert re.search(r"\.cenote \.slice\{[^}]*letter-spacing:1\.5px", svg.picture(scene))

@@ -23,6 +23,7 @@ LEFT, TOP = 26, 18  # room for indices beside the elements, and above
 CAPTION = 18  # height of the line above a slice
 GAP = 18  # between slices
 CHARACTER = 8  # width of one of a caption
+OF_NAME = 9  # of the name of a slice
 NAME = 12  # characters of the name of a slice, about: w[:, :, 0, 1]
 WIDEST = 1120  # of the panels of a picture side by side
 # How many elements are drawn along a row or column, and how many slices: the first that makes an array small enough.
@@ -67,7 +68,7 @@ class Grid:
     @cached_property
     def slice_width(self) -> int:
         names = [len(name) for name in self.slice_names()] if self.has_slices else []
-        return max(max(self.columns, 1) * CELL, math.ceil(max(names, default=0) * CHARACTER)) + LEFT
+        return max(max(self.columns, 1) * CELL, max(names, default=0) * OF_NAME) + LEFT
 
     @property
     def slice_height(self) -> int:
@@ -177,7 +178,7 @@ def slices_across(ranges: tuple[Range, ...]) -> int:
     """How many slices stand side by side: all of the innermost axis that has several, if they fit."""
     if len(ranges) < 3:
         return 1
-    width = max(max(1, ranges[-1][1] - ranges[-1][0]) * CELL, NAME * CHARACTER) + LEFT + GAP
+    width = max(max(1, ranges[-1][1] - ranges[-1][0]) * CELL, NAME * OF_NAME) + LEFT + GAP
     inner = next((end - begin for begin, end in reversed(ranges[:-2]) if end - begin > 1), 1)
     most = max(1, min(inner, WIDEST // width))
     return -(-inner // -(-inner // most))  # as many in every row

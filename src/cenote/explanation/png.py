@@ -11,7 +11,7 @@ from PIL import Image, ImageColor, ImageDraw, ImageFont
 from .layout import CELL
 from .scene import LINE, MARGIN, Scene
 from .shapes import Cell, Label, Mark
-from .style import LIGHT, SIZES, STROKES
+from .style import LIGHT, SIZES, SPACING, STROKES
 from .svg import CORNER, CORNERS, CROSSED, SWATCH, font_size, frame, legend_rows, strikes
 
 SCALE = 2  # pixels per unit of the layout
@@ -37,6 +37,12 @@ class Canvas:
         if pixels not in self.fonts:
             self.fonts[pixels] = ImageFont.load_default(pixels)
         self.draw.text((x * SCALE, y * SCALE), words, colour(ink), self.fonts[pixels], anchor=anchor)
+
+    def spaced(self, x: float, y: float, words: str, size: float, ink: str, spacing: float) -> None:
+        """Words whose characters do not move towards each other."""
+        for character in words:
+            self.text(x, y, character, size, ink)
+            x += self.fonts[round(size * SCALE)].getlength(character) / SCALE + spacing
 
     def line(self, points: Sequence[tuple[float, float]], ink: str, width: float, dashes: str = "") -> None:
         pixels = max(1, round(width * SCALE))
@@ -94,6 +100,10 @@ class Canvas:
     def label(self, label: Label) -> None:
         inks = {"index": "muted", "slice": "muted", "problem": "chosen"}
         anchor = {"start": "ls", "middle": "ms", "end": "rs"}[label.anchor]
+        if label.role in SPACING:
+            spacing = SPACING[label.role]
+            self.spaced(label.x, label.y, label.text, SIZES[label.role], inks.get(label.role, "ink"), spacing)
+            return
         self.text(label.x, label.y, label.text, SIZES[label.role], inks.get(label.role, "ink"), anchor)
 
 

@@ -26,6 +26,7 @@ STROKES: dict[str, tuple[str, float, float, str]] = {
     "out": ("out", 0.25, 3.5, ""),
 }
 SIZES = {"title": 15, "heading": 13, "slice": 12, "index": 11, "text": 13, "formula": 14, "problem": 14, "note": 10}
+SPACING = {"slice": 1.5}  # between characters, where colons and commas stand side by side: x[:, :, 0]
 BOLD = ("title", "heading", "formula", "problem")
 
 
@@ -56,7 +57,8 @@ def css() -> str:
     ]
     for role, size in SIZES.items():
         weight = ";font-weight:600" if role in BOLD else ""
-        rules.append(f".cenote .{role}{{font-size:{size}px{weight}}}")
+        spacing = f";letter-spacing:{SPACING[role]}px" if role in SPACING else ""
+        rules.append(f".cenote .{role}{{font-size:{size}px{weight}{spacing}}}")
     for kind, (colour, opacity, width, dashes) in STROKES.items():
         dash = f";stroke-dasharray:{dashes}" if dashes else ""
         rules.append(
