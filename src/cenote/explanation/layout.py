@@ -224,12 +224,14 @@ def grids(call: Call, focus: Index, first: Index, tap: Index | None, words: Mapp
         whole_outputs.append(whole_y)
     inputs = cropped(within(whole_inputs, order, most_of_x), [first[position] for position in order])
     outputs = cropped(whole_outputs, [focus[position] for position in order])
-    caption = f"{words['x']}, shape {call.x.shape}"
+    rows = "; rows are channels" if call.w is not None and len(call.axes) == 1 else ""  # an axis of x is no column then
+    caption = f"{words['x']}, shape {call.x.shape}{rows}"
     out = [Grid("x", order, tuple(whole_inputs), inputs, focus, slices_across(inputs), caption)]
     if call.w is not None:
         out.append(filters(call, call.w.shape, tap, words["w"], most_of_w))
     if y is not None:
-        caption = f"{words['y']}, shape {y.shape}" + ("" if call.fault is None else ", before padding cuts it off")
+        when = "" if call.fault is None else ", before padding cuts it off"
+        caption = f"{words['y']}, shape {y.shape}{when}{rows}"
         out.append(Grid("y", order, tuple(whole_outputs), outputs, focus, slices_across(outputs), caption))
     return out
 
@@ -249,7 +251,10 @@ def filters(call: Call, shape: Index, tap: Index | None, word: str, most: Mappin
     focus = tap or (0,) * len(shape)
     whole = tuple((0, shape[axis]) for axis in order)
     ranges = cropped(within(whole, order, most), [focus[axis] for axis in order])
-    return Grid("w", order, whole, ranges, (0,) * len(shape), slices_across(ranges), f"{word}, shape {shape}")
+    of_inner, of_outer = ("output", "input") if call.op == "conv_transpose" else ("input", "output")
+    rows = f"; rows are {of_inner} channels" if rank == 1 or is_matrix else ""
+    rows += f", columns {of_outer} channels" if is_matrix else ""
+    return Grid("w", order, whole, ranges, (0,) * len(shape), slices_across(ranges), f"{word}, shape {shape}{rows}")
 
 
 def result_of(call: Call) -> Array | None:
