@@ -18,6 +18,7 @@ from .windows import Index, Range
 
 MOST_CUT = 2**20  # elements of a result on one axis: a picture shows some of them
 MOST_CHANNELS = 6  # that are drawn; 3 of a volume
+MOST_SLICES = 2  # of a volume, for each channel
 MOST_OF_AXIS = (6, 9)  # elements of x along an axis where channels do not fit: more than 6 of a window that spans more
 
 # What the marks mean in the pictures of each subject.
@@ -208,7 +209,11 @@ def drawn_parts(call: Call) -> tuple[dict[int, Range], dict[int, Range]]:
     if not transposed and fault.subject == "channels":
         of_w = {outer_axis: (outputs.start, outputs.stop), inner_axis: (0, most)}
         if len(outputs) == 1:
-            of_w[inner_axis] = max(0, begin - first), begin - first + most
+            lowest = begin - first if begin - first < found.inner else max(0, found.inner - most)
+            of_w[inner_axis] = lowest, lowest + most
+    for i, axis in enumerate(fault.axes[:-2]):  # slices, too
+        of_x[axis.position] = -axis.low, -axis.low + MOST_SLICES
+        of_w[2 + i if found.channels_first else i] = 0, MOST_SLICES
     return of_x, of_w
 
 
