@@ -206,16 +206,22 @@ def test_one_filter_is_enough_for_channels(op: str, x: tuple[int, ...], w: tuple
 
 
 @pytest.mark.parametrize(
-    ("op", "x", "w", "groups"),
+    ("op", "x", "w", "options"),
     [
-        ("conv", (3, 12, 12), (8, 1, 4, 1), 2),  # fewer outputs than groups, and more channels than they take
-        ("conv", (1, 12, 12, 12), (3, 8, 8, 1, 1), 1),
-        ("conv", (9, 9, 9, 2), (3, 3, 3, 4, 8), 1),
-        ("conv_transpose", (3, 12, 2, 1), (8, 8, 1, 6, 4), 2),
+        (
+            "conv",
+            (3, 12, 12),
+            (8, 1, 4, 1),
+            {"groups": 2},
+        ),  # fewer outputs than groups, and more channels than they take
+        ("conv", (1, 12, 12, 12), (3, 8, 8, 1, 1), {}),
+        ("conv", (9, 9, 9, 2), (3, 3, 3, 4, 8), {"padding": 3}),
+        ("conv", (9, 9, 2), (30, 30, 4, 8), {"padding": 15}),
+        ("conv_transpose", (3, 12, 2, 1), (8, 8, 1, 6, 4), {"groups": 2}),
     ],
 )
-def test_x_and_w_both_have_marks_in_a_picture_of_some_size(op: str, x: Any, w: Any, groups: int) -> None:
-    picture = Picture(cn.explain(op, x, w, groups=groups).svg())
+def test_x_and_w_both_have_marks_in_a_picture_of_some_size(op: str, x: Any, w: Any, options: Any) -> None:
+    picture = Picture(cn.explain(op, x, w, **options).svg())
     kinds = {array: set(found.values()) for array, found in picture.marks().items()}
     assert "seen" in kinds["x"]
     assert "tap" in kinds["w"]

@@ -203,7 +203,8 @@ def drawn_parts(call: Call) -> tuple[dict[int, Range], dict[int, Range]]:
     of_x, of_w = {}, {outer_axis: along, inner_axis: (0, 1)}
     for axis in fault.axes:
         least, largest = MOST_OF_AXIS
-        of_x[axis.position] = -axis.low, -axis.low + min(max(least, axis.low + axis.k * axis.d), largest)
+        first_of_x = max(-axis.low, -1)
+        of_x[axis.position] = first_of_x, first_of_x + min(max(least, 1 + axis.k * axis.d), largest)
     if transposed or fault.subject == "channels":
         of_x[found.channel_axis] = along
     if not transposed and fault.subject == "channels":
@@ -212,7 +213,7 @@ def drawn_parts(call: Call) -> tuple[dict[int, Range], dict[int, Range]]:
             lowest = begin - first if begin - first < found.inner else max(0, found.inner - most)
             of_w[inner_axis] = lowest, lowest + most
     for i, axis in enumerate(fault.axes[:-2]):  # slices, too
-        of_x[axis.position] = -axis.low, -axis.low + MOST_SLICES
+        of_x[axis.position] = 0, MOST_SLICES
         of_w[2 + i if found.channels_first else i] = 0, MOST_SLICES
     return of_x, of_w
 
