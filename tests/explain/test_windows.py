@@ -269,7 +269,7 @@ def test_shapes_by_name() -> None:
         (lambda: cn.explain("max_unpool", (4,), (2,)), ValueError, "explain the max_pool that gave the indices"),
         (lambda: cn.explain("conv", x=(4, 1), w="text"), TypeError, "explain: w is a str"),
         (lambda: cn.explain(cn.max_pool, (4,), (2,)), TypeError, r"is a function, .* write explain\(.max_pool., .*\)$"),  # type: ignore[arg-type]
-        (lambda: cn.explain("MaxPool2d", (4,), (2,)), ValueError, r"is needed; write explain\(.max_pool., \(4,\), .2,.\)$"),
+        (lambda: cn.explain("MaxPool2d", (4,), (2,)), ValueError, r"; write explain\(.max_pool., \(4,\), .2,.\)$"),
         (lambda: cn.explain("max_pool2d"), ValueError, "conv_transpose is needed; it is called 'max_pool'$"),
         (lambda: cn.explain("conv2d", (4,), (2,)), ValueError, r"is needed; write explain\(.conv., .*\)$"),
         (lambda: cn.explain("blur", (4,), (2,)), ValueError, "explain: op='blur': one of max_pool, min_pool"),
