@@ -112,6 +112,27 @@ def test_no_number_looks_halfway_that_is_not(value: Any, text: str) -> None:
     assert precise(value) == text
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i2", "u1"])
+@pytest.mark.parametrize("result", ["i1", "u1", "i2", "u4"])
+def test_what_is_rounded_gives_the_result(dtype: str, result: str) -> None:
+    """The total in the precision in which it was computed: of float32 it may be halfway where the exact one is not."""
+    rng, limits, seen = np.random.default_rng(3), np.iinfo(result), 0
+    for op in ("avg_pool", "sum_pool", "lp_pool", "median_pool", "smooth_max_pool"):
+        x = (rng.standard_normal(100) * 150).astype(dtype)
+        for window in cn.explain(op, x, (2,), dtype=np.dtype(result)).windows:
+            found = window.unrounded
+            if found is None or not math.isfinite(found):
+                continue
+            seen += 1
+            assert min(max(round(found), limits.min), limits.max) == window.result, (op, window)
+    assert seen > 50
+
+
+def test_the_total_of_float32_is_rounded_once_more() -> None:
+    (window,) = cn.explain("avg_pool", np.float32([233.3, -90.3]), (2,), dtype=np.int16).windows
+    assert (window.unrounded, window.result) == (71.5, 72)  # exactly it is 71.499996
+
+
 def nan_or(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: math.nan if any(v != v for v in values) else function(*values)
 

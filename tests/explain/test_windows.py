@@ -274,6 +274,8 @@ def test_shapes_by_name() -> None:
         (lambda: cn.explain("conv2d", (4,), (2,)), ValueError, r"is needed; write explain\(.conv., .*\)$"),
         (lambda: cn.explain("blur", (4,), (2,)), ValueError, "explain: op='blur': one of max_pool, min_pool"),
         (lambda: cn.explain(3, (4,), (2,)), TypeError, "explain: op=3: the name of a function"),  # type: ignore[arg-type]
+        (lambda: cn.explain(np.zeros((8, 8)), (2, 2)), TypeError, "op=.*function is .*not an ndarray"),  # type: ignore[arg-type]
+        (lambda: cn.explain(cn.Tensor([1.0]), (1,)), TypeError, "op=.*function is .*not a Tensor"),  # type: ignore[arg-type]
         (lambda: cn.explain("max", (1025, 1024), (2, 2)), ValueError, "example data has at most 1048576 elements"),
         (lambda: cn.explain("max", (600, 600), (512, 513)).windows, ValueError, "1 window of 262656 elements are too "),
         (lambda: cn.explain("max", (60, 60), (40, 40), stride=1).windows, ValueError, "windows: 441 windows of 1600"),

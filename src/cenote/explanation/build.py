@@ -38,9 +38,9 @@ def filtered(op: str, args: Sequence[object], options: Mapping[str, Any]) -> str
         given.apply_defaults()
         x, k = (data(name, given.arguments[name], 0, 10)[0].shape for name in ("x", "k"))
         mode, stride, dilation = (given.arguments[name] for name in ("mode", "stride", "dilation"))
-        reach = [d * (n - 1) for n, d in zip(k, per_axis("dilation", dilation, len(k), 1), strict=True)]
+        margin = [d * (n - 1) for n, d in zip(k, per_axis("dilation", dilation, len(k), 1), strict=True)]
         pads = {
-            "full": tuple((r, r) for r in reach), "same": tuple((r - r // 2, r // 2) for r in reach), "valid": 0
+            "full": tuple((r, r) for r in margin), "same": tuple((r - r // 2, r // 2) for r in margin), "valid": 0
         }[mode]  # fmt: skip
         named = {"stride": (stride, 1), "padding": (pads, 0), "dilation": (dilation, 1)}
         written = "".join(f", {name}={value!r}" for name, (value, default) in named.items() if value != default)
@@ -51,8 +51,8 @@ def filtered(op: str, args: Sequence[object], options: Mapping[str, Any]) -> str
 
 def build_call(op: object, args: Sequence[object], options: Mapping[str, Any]) -> Call:
     """The call of the function ``op`` with these arguments, by position and by name as it takes them itself."""
-    if op in ("correlate", "convolve"):
-        raise BadValue(filtered(str(op), args, options))
+    if isinstance(op, str) and op in ("correlate", "convolve"):
+        raise BadValue(filtered(op, args, options))
     name = name_of(op)
     for word in NOT_EXPLAINED:
         if word in options:

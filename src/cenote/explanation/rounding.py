@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments.arrays import Array
-from ..dtypes import is_exact, is_float, is_integer, sum_dtype
+from ..dtypes import accumulator, is_exact, is_float, is_integer, sum_dtype
 from .calls import Call
 
 Number = int | float | complex | bool
@@ -56,8 +56,10 @@ class Rounding:
         operands = (a for a in (call.x, call.w, self.bias) if a is not None)
         dtype = sum_dtype(np.result_type(*operands))  # of integers a sum is exact
         adds = call.op == "sum_pool" or call.w is not None
-        with np.errstate(all="ignore"):
-            wide: Array = call.compute(call.x, dtype=dtype if adds and is_exact(dtype) else np.dtype(np.float64))
+        if is_exact(dtype) and not adds:
+            dtype = np.dtype(np.float64)
+        with np.errstate(all="ignore"):  # floats have what was rounded: the total in its own precision
+            wide: Array = call.compute(call.x, dtype=dtype if is_exact(dtype) else accumulator(dtype))
         return wide
 
     def folded(self) -> Array | None:
