@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import cenote as cn
+from cenote.arguments.errors import TO_SEE_IT
 from cenote.arguments.hints import words
 
 rng = np.random.default_rng(0)
@@ -33,7 +34,9 @@ NAMES: dict[str, Any] = {
 
 
 def advised(message: str) -> str | None:
-    """The call that a message says to write."""
+    """The call that a message says to write: what draws a misfit only where there is no other."""
+    before = message.partition(TO_SEE_IT)[0]
+    message = before if "write " in before else message
     text = message.rpartition("write ")[2] if "write " in message else ""
     ends = [end for end in range(len(text), 0, -1) if text[end - 1] == ")"]
     for end in ends:
