@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import describe_type, format_value
 from ..values import as_sequence
-from . import keywords
+from . import conventions, keywords
 from .dimensions import has_names, name_dimensions
 from .drafts import (
     FILTERS,
@@ -69,10 +69,6 @@ def wrong_reducer(function: Function, args: tuple[Any, ...], kwargs: Mapping[str
     return None
 
 
-CHANNELS_LAST = frozenset(("strides", "window_shape", "pool_size"))
-FRONT = frozenset(("kernel_size", "kernel_shape"))  # of torch and ONNX, which have channels in front
-
-
 def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     """What is wrong with arguments that do not fit the signature, and the call to write."""
     parameters = inspect.signature(function).parameters
@@ -99,8 +95,7 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         notes.append(f"{labelled(word, kwargs[word])}{note}")
         sure = sure and known
     if not is_dialect(draft.function):
-        default, layout = keywords.defaults(draft, unknown), channels_last(draft, unknown)
-        notes += [note for note in (default, layout) if note]
+        notes += conventions.follow(draft, unknown)
     if draft.name == "pool" and not is_dialect(draft.function) and named_reduction(draft.given.get("reduce_fn")):
         value = draft.given["reduce_fn"]
         note, known = reduction(draft, value)
@@ -117,26 +112,6 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     if not sure or draft.missing:
         return text
     return f"{text}{conclusion(draft)}"
-
-
-def channels_last(draft: Draft, words: list[str]) -> str | None:
-    """The words of flax and Keras, whose windows lie between the batch and the channels: the axes."""
-    shape = draft.shape
-    if not CHANNELS_LAST.intersection(words) or FRONT.intersection(words):
-        return None
-    if draft.of_torch or has_names(draft) or "window" not in draft.parameters:
-        return None
-    if shape is None or len(shape) < 3 or draft.given.get("axes") is not None:
-        return None
-    rank = len(shape) - 2
-    if not draft.unsettled and len(draft.window or ()) != rank:
-        return None
-    sizes = {name: draft.given[name] for name in ("x", "window", "stride", "dilation") if name in draft.given}
-    axes = {"axes": tuple(range(1, rank + 1))}
-    if Draft(public_functions()["max_pool"], sizes | axes).failure() is not None:  # it has channels in front
-        return None
-    draft.given |= axes
-    return "windows of flax and Keras lie between batch and channels"
 
 
 def labelled(word: str, value: Any) -> str:

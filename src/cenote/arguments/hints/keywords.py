@@ -6,7 +6,7 @@ is then what was meant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,15 +14,13 @@ import numpy as np
 
 from ..values import as_sequence
 from .drafts import CONVOLUTIONS, FILTERS, Draft, Note, is_one_int, literal, picture_axes, shape_of
-from .paddings import boundary, filter_padding, mode, own_padding, padded_as, padded_value, padding_mode, same_as_scipy
+from .paddings import boundary, filter_padding, mode, own_padding, padded_as, padded_value, padding_mode
 from .reductions import what_to_compute
 from .weights import counted, flat, weights
-from .words import CHOICES, LAYOUTS, LEFT_OUT, NORMS, SCIPY_MODES, SYNONYMS
+from .words import CHOICES, LAYOUTS, LEFT_OUT, NORMS, SYNONYMS
 
 NO_LAYOUT = ": there are no layouts here, axes= names the axes to pool"
 FLAGS = ("ceil_mode", "count_include_pad", "return_indices")
-OF_NDIMAGE = frozenset(("size", "footprint", "structure", "origin"))
-MOVED_BY_ONE = OF_NDIMAGE | {"window_shape", "kernel_shape"}  # flax, ONNX
 KEPT = ("max_pool", "min_pool", "adaptive_max_pool", "global_max_pool", "max_unpool", "pool", *FILTERS)
 
 
@@ -50,30 +48,6 @@ def own_value(draft: Draft, ours: str, word: str, value: Any) -> Any:
     if ours == "output_shape" and draft.name in ("max_unpool", "conv_transpose"):
         return spatial_sizes(draft, value)
     return value
-
-
-def defaults(draft: Draft, foreign: Iterable[str]) -> str | None:
-    """What follows from arguments that were not given: windows move by one element in some libraries."""
-    for name in FLAGS:
-        if type(draft.given.get(name)) is int and draft.given[name] in (0, 1):
-            draft.given[name] = bool(draft.given[name])
-    words = set(foreign)
-    stride = draft.parameters.get("stride")
-    if stride is None or stride.default is not None or "stride" in draft.given:
-        return None  # convolutions move by one here, too
-    if not words & MOVED_BY_ONE and not {"pool_size", "mode"} <= words:  # the latter is d2l
-        return None
-    draft.given["stride"] = 1
-    note = "the default stride is the window, not 1"
-    if not words & OF_NDIMAGE or "mode" in words or "padding" in draft.given:
-        return note
-    # Its results are as many as the elements, which are reflected at the edges: a maximum does not see that.
-    draft.settle()
-    if draft.name in ("max_pool", "min_pool"):
-        draft.given["padding"] = same_as_scipy(draft)
-        return f"{note}, and the default padding is 0"
-    padded_as(draft, "reflect", SCIPY_MODES, scipy=True)
-    return f"{note}, and arrays are not extended"
 
 
 def nan_policy(value: Any) -> Any:

@@ -1,0 +1,92 @@
+"""What other libraries take for granted: how far windows move, which axes they lie on, whether padding is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..values import as_sequence
+from .dimensions import has_names
+from .drafts import Draft, public_functions
+from .keywords import FLAGS
+from .paddings import padded_as, same_as_scipy
+from .sizes import is_neutral
+from .words import SCIPY_MODES, SYNONYMS
+
+OF_NDIMAGE = frozenset(("size", "footprint", "structure", "origin"))
+OF_ONNX = frozenset(("kernel_shape", "auto_pad", "pads"))
+MOVED_BY_ONE = OF_NDIMAGE | OF_ONNX | {"window_shape"}  # flax
+CHANNELS_LAST = frozenset(("strides", "window_shape", "pool_size"))
+CHANNELS_FIRST = OF_ONNX | {"kernel_size"}  # torch
+LAYOUT = SYNONYMS["layout"] | {"layout"}
+
+
+def follow(draft: Draft, words: Iterable[str]) -> list[str]:
+    """Give a draft what follows from words of another library, and say so."""
+    foreign = frozenset(words)
+    notes = defaults(draft, foreign), channels_last(draft, foreign), padding_left_out(draft, foreign)
+    return [note for note in notes if note]
+
+
+def defaults(draft: Draft, words: frozenset[str]) -> str | None:
+    """What follows from arguments that were not given: windows move by one element in some libraries."""
+    for name in FLAGS:
+        if type(draft.given.get(name)) is int and draft.given[name] in (0, 1):
+            draft.given[name] = bool(draft.given[name])
+    stride = draft.parameters.get("stride")
+    if stride is None or stride.default is not None or "stride" in draft.given:
+        return None  # convolutions move by one here, too
+    if not words & MOVED_BY_ONE and not {"pool_size", "mode"} <= words:  # the latter is d2l
+        return None
+    draft.given["stride"] = 1
+    note = "the default stride is the window, not 1"
+    if not words & OF_NDIMAGE or "mode" in words or "padding" in draft.given:
+        return note
+    # Its results are as many as the elements, which are reflected at the edges: a maximum does not see that.
+    draft.settle()
+    if draft.name in ("max_pool", "min_pool"):
+        draft.given["padding"] = same_as_scipy(draft)
+        return f"{note}, and the default padding is 0"
+    padded_as(draft, "reflect", SCIPY_MODES, scipy=True)
+    return f"{note}, and arrays are not extended"
+
+
+def channels_last(draft: Draft, words: frozenset[str]) -> str | None:
+    """The words of flax and Keras, whose windows lie between the batch and the channels: the axes."""
+    shape = draft.shape
+    if not words & CHANNELS_LAST or words & CHANNELS_FIRST or {word.lower() for word in words} & LAYOUT:
+        return None
+    if draft.of_torch or has_names(draft) or "window" not in draft.parameters:
+        return None
+    if shape is None or len(shape) < 3 or draft.given.get("axes") is not None:
+        return None
+    rank = len(shape) - 2
+    if not draft.unsettled and len(draft.window or ()) != rank:
+        return None
+    sizes = {name: draft.given[name] for name in ("x", "window", "stride", "dilation") if name in draft.given}
+    axes = {"axes": tuple(range(1, rank + 1))}
+    if Draft(public_functions()["max_pool"], sizes | axes).failure() is not None:  # it has channels in front
+        return None
+    draft.given |= axes
+    return "windows of flax and Keras lie between batch and channels"
+
+
+def padding_left_out(draft: Draft, words: frozenset[str]) -> str | None:
+    """Averages of ONNX, Keras and TensorFlow are of the elements of x alone; flax counts padding."""
+    padding = draft.given.get("padding", 0)
+    if draft.name != "avg_pool" or "count_include_pad" in draft.given or "window_shape" in words:
+        return None
+    of_keras = isinstance(padding, str) and words & {"pool_size", "ksize", "strides"}
+    if not words & OF_ONNX and not of_keras:
+        return None
+    if (
+        padding.lower() == "valid"
+        if isinstance(padding, str)
+        else is_neutral("padding", as_sequence(padding) or (padding,))
+    ):
+        return None
+    draft.given["count_include_pad"] = False
+    if words & OF_ONNX:
+        return "averages of ONNX leave padding out"
+    if not words & {"pool_size", "ksize"}:
+        draft.ending = ", without count_include_pad as in flax, which counts padding"
+    return "averages of Keras and TensorFlow leave padding out"
