@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -136,3 +137,23 @@ def test_nothing_is_advised_where_it_would_not_agree() -> None:
         match=r"= 9; with 3 groups each filter has 3/3 = 1 channels, and w has shape \(5, 5, 1, 6\); to see",
     ):
         cn.conv(last(NCHW), np.ones((5, 5, 3, 6)), groups=3)
+
+
+@pytest.mark.parametrize("word", ["layout", "data_format"])
+@pytest.mark.parametrize("shape", [(8, 4, 3, 3), (16, 1, 3, 3)])
+def test_filters_that_are_right_but_for_the_number_of_channels_stay(shape: tuple[int, ...], word: str) -> None:
+    """A transpose would make channels agree, with filters of 8 by 4."""
+    free: Any = cn
+    first, filters = np.zeros((2, 3, 16, 16)), np.zeros(shape)
+    for call in (
+        lambda: free.conv(first, filters, **{word: "channels_first"}),
+        lambda: free.conv(last(first), filters_last(filters)),
+        lambda: F.conv2d(first, filters),
+        lambda: F.conv2d(torch.tensor(first), torch.tensor(filters)),
+        lambda: nabla.conv2d(last(first), filters_last(filters)),
+        lambda: mygrad.conv_nd(first, filters, stride=1),
+    ):
+        with pytest.raises((TypeError, ValueError), match=r"has 3 channels.* takes ") as failure:
+            call()
+        text = str(failure.value).partition("; to see it")[0]
+        assert not re.search("write|agree|transpose|permute", text), text

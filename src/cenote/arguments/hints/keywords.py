@@ -104,8 +104,11 @@ def filters_of_keras(draft: Draft, value: Any) -> Note | None:
     forward = draft.name == "conv"
     theirs = (w[-2] * groups if forward else w[-1]) == channels
     ours = (w[1] * groups if forward else w[0]) == channels
-    if theirs and ours:  # filters are cubes, mostly
-        theirs, ours = (len(set(kernel)) == 1 for kernel in (w[:-2], w[2:]))
+    cubes = [len(set(kernel)) == 1 for kernel in (w[:-2], w[2:])]  # filters are, mostly
+    if theirs and not ours and cubes == [False, True]:  # only the number of channels is wrong
+        theirs = False
+    if theirs and ours:
+        theirs, ours = cubes
         if theirs == ours:
             axes = "(O, C/groups, *k)" if forward else "(C, O/groups, *k)"
             return f" is layout='channels_first' here, and w is {axes} in it", False

@@ -44,14 +44,23 @@ def is_about_channels(cause: Cause) -> bool:
 
 
 def likely(x: Shape, w: Shape, groups: int, transposed: bool, given: Reading) -> list[Reading]:
-    """How the arrays can be read so that channels agree, not as given: filters are cubes, mostly."""
+    """How the arrays can be read so that channels agree, not as given: filters are cubes, mostly.
+
+    Filters that are cubes as they are, and no cubes in the other order, are as they should be.
+    """
     if len(w) < 3 or len(x) < len(w) - 1:
         return []
     readings = [Reading(*flags) for flags in itertools.product((given.data_first, not given.data_first), (False, True))]
     if not all(w) or given.agrees(x, w, 1, transposed):  # groups are what is wrong
         return []
     found = [r for r in readings if r != given and r.agrees(x, w, groups, transposed)]
-    return [r for r in found if len(set(r.kernel(w))) == 1] or found
+    if is_cube(given.kernel(w)):
+        found = [r for r in found if r.filters_first == given.filters_first or is_cube(r.kernel(w))]
+    return [r for r in found if is_cube(r.kernel(w))] or found
+
+
+def is_cube(kernel: Shape) -> bool:
+    return len(set(kernel)) == 1
 
 
 def to_first(rank: int) -> tuple[int, ...]:
@@ -123,7 +132,7 @@ def as_named(draft: Draft) -> str:
     if x is None or w is None or len(x) < len(w) - 1 or not is_one_int(groups) or "w" in draft.written:
         return ""
     now, other = Reading(first, first), Reading(first, not first)
-    if not other.agrees(x, w, groups, transposed) or len(set(other.kernel(w))) > 1 or len(set(now.kernel(w))) == 1:
+    if not other.agrees(x, w, groups, transposed) or not is_cube(other.kernel(w)) or is_cube(now.kernel(w)):
         return ""
     order = (to_first if first else to_last)(len(w) - 2)
     draft.written["w"], draft.shapes["w"] = (
