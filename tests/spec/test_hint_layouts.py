@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -157,3 +158,27 @@ def test_filters_that_are_right_but_for_the_number_of_channels_stay(shape: tuple
             call()
         text = str(failure.value).partition("; to see it")[0]
         assert not re.search("write|agree|transpose|permute", text), text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_transposed_convolutions_with_the_filters_of_a_convolution(kind: str) -> None:
+    make, w = KINDS[kind], rng.standard_normal((8, 3, 3, 3))  # (O, C, *k)
+    expected = meant(NCHW, w.swapaxes(0, 1), transposed=True, stride=2)
+    images, filters = make(NCHW), make(w)
+    got = followed(
+        lambda: cn.conv_transpose(images, filters, stride=2, layout="channels_first"), {"x": images, "w": filters}
+    )
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+    images, filters = make(last(NCHW)), make(filters_last(w.swapaxes(0, 1)).swapaxes(-1, -2))
+    got = followed(lambda: cn.conv_transpose(images, filters, stride=2), {"x": images, "w": filters})
+    np.testing.assert_allclose(got, last(expected), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("k", "stride"), [((3, 3), (2, 2)), ((4, 4), (2, 2)), ((5, 3), (1, 2))])
+def test_transposed_convolutions_of_flax(k: tuple[int, int], stride: tuple[int, int]) -> None:
+    images, w = last(NCHW), rng.standard_normal((*k, 3, 8))
+    with pytest.raises(ValueError, match=r"if its axes are \(\*k, C, O\), with w\[::-1, ::-1\] in the pl") as failure:
+        cn.conv_transpose(images, w, stride=stride)
+    text = (advised(str(failure.value)) or "").replace("w.swap", "w[::-1, ::-1].swap")
+    expected = jax.lax.conv_transpose(images, w, stride, "VALID")
+    np.testing.assert_allclose(eval(text, NAMES | {"x": images, "w": w}), expected, rtol=1e-4, atol=1e-4)

@@ -89,6 +89,8 @@ def elsewhere(draft: Draft) -> tuple[str, bool]:
     if draft.name not in CONVOLUTIONS or x is None or w is None or not is_one_int(groups):
         return "", False
     readings = likely(x, w, groups, transposed, Reading(first, first))
+    if not readings and transposed and "w" not in draft.written:
+        return exchanged_channels(draft, x, w, groups, first)
     if not readings or "w" in draft.written or len({reading.data_first for reading in readings}) > 1:
         return "", False
     data_first = readings[0].data_first
@@ -107,6 +109,27 @@ def elsewhere(draft: Draft) -> tuple[str, bool]:
         words.append(f"w transposed to {ORDERS[transposed][data_first]}")
         draft.written["w"], draft.shapes["w"] = moved, tuple(w[i] for i in order)
     return f"; with {' and '.join(words)} they would agree", True
+
+
+def exchanged_channels(draft: Draft, x: Shape, w: Shape, groups: int, first: bool) -> tuple[str, bool]:
+    """Filters of conv_transpose that have their channels in the order of conv, as those of flax."""
+    inner, outer = (0, 1) if first else (-2, -1)
+    given = draft.given["w"]
+    if groups != 1 or not 3 <= len(w) <= len(x) + 1 or x[1 - len(w) if first else -1] != w[outer if first else inner]:
+        return "", False
+    exchanged = list(w)
+    exchanged[inner], exchanged[outer] = w[outer], w[inner]
+    draft.shapes["w"] = tuple(exchanged)
+    if first:
+        draft.written["w"] = transpose("w", given, (1, 0, *range(2, len(w))))
+        draft.ending = " if its axes are (O, C, *k)"
+        return "; with the first two axes of w exchanged they would agree", True
+    draft.written["w"] = "w.swapaxes(-1, -2)" if hasattr(given, "swapaxes") else "np.swapaxes(w, -1, -2)"
+    draft.ending = " if its axes are (*k, C, O)"
+    if not isinstance(given, (list, tuple)) and not draft.of_torch:
+        flipped = f"w[{', '.join(['::-1'] * (len(w) - 2))}]"
+        draft.ending += f", with {flipped} in the place of w for filters of flax and lax.conv_transpose"
+    return "; with the last two axes of w exchanged they would agree", True
 
 
 def channels_per_group(draft: Draft) -> str:
