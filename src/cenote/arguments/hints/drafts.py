@@ -98,6 +98,13 @@ class Draft:
         return self.shapes.get(first) or shape_of(self.given[first], first == "shape")
 
     @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """The dtype of x, if it is one of NumPy's."""
+        x = self.given.get("x")
+        dtype = np.asarray(x).dtype if isinstance(x, (list, tuple)) else getattr(x, "dtype", None)
+        return dtype if isinstance(dtype, np.dtype) else None
+
+    @property
     def window(self) -> Shape | None:
         """The size of the window on each pooled axis: of a convolution, that of its filters."""
         if self.name in FILTERS:

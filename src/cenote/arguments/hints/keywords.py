@@ -14,6 +14,7 @@ import numpy as np
 
 from ..values import as_sequence
 from .drafts import CONVOLUTIONS, FILTERS, Draft, Note, is_one_int, literal, picture_axes, shape_of
+from .dtypes import output, result_dtype
 from .paddings import boundary, filter_padding, mode, own_padding, padded_as, padded_value, padding_mode
 from .reductions import what_to_compute
 from .weights import counted, flat, weights
@@ -21,7 +22,6 @@ from .words import CHOICES, LAYOUTS, LEFT_OUT, NORMS, SYNONYMS
 
 NO_LAYOUT = ": there are no layouts here, axes= names the axes to pool"
 FLAGS = ("ceil_mode", "count_include_pad", "return_indices")
-KEPT = ("max_pool", "min_pool", "adaptive_max_pool", "global_max_pool", "max_unpool", "pool", *FILTERS)
 
 
 def apply(draft: Draft, word: str, value: Any) -> Note | None:
@@ -158,15 +158,6 @@ def not_counted(draft: Draft, value: Any) -> Note | None:
         return None
     draft.given["count_include_pad"] = not value
     return f" is count_include_pad={not value} here", True
-
-
-def result_dtype(draft: Draft, value: Any) -> Note | None:
-    if "dtype" in draft.parameters or draft.name not in KEPT:
-        return None
-    written = literal(value, "")
-    draft.suffix = f".astype({written})" if written else ""
-    indices = bool(draft.given.get("return_indices"))
-    return f": {draft.name} has no dtype=, convert the result", bool(written) and not indices
 
 
 def constant(draft: Draft, value: Any) -> Note | None:
@@ -333,6 +324,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("exclusive", "exclude_pad", "count_exclude_pad", "exclude_padding"), not_counted),
     **dict.fromkeys(SYNONYMS["pad_value"] | {"pad_value"}, padded_value),
     **dict.fromkeys(SYNONYMS["dtype"], result_dtype),
+    "output": output,
     "dtype": tensor_dtype,
     "constant": constant,
     "requires_grad": requires_grad,

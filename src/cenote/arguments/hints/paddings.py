@@ -82,7 +82,7 @@ def extended(draft: Draft, mode: str | None) -> Note | None:
     for position, extent in zip(positions, extents, strict=True):
         low, high = (extent - 1, extent - 1) if full else (extent // 2, (extent - 1) // 2)
         widths[position] = (low, high) if draft.name == "convolve" else (high, low)  # correlate2d has not flipped
-    draft.written["x"] = f"np.pad(x, {tuple(widths)}, {mode!r})"
+    draft.written["x"] = f"np.pad({draft.written.get('x', 'x')}, {tuple(widths)}, {mode!r})"
     draft.shapes["x"] = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
     draft.given["mode"] = "valid"
     return ": extend the array with np.pad first", True
@@ -115,7 +115,7 @@ def padded_as(draft: Draft, lower: str, modes: Mapping[str, str], scipy: bool = 
     first = next(iter(draft.parameters))
     if first == "shape":
         return None
-    draft.written[first] = f"np.pad({first}, {tuple(widths)}, {modes[lower]!r})"
+    draft.written[first] = f"np.pad({draft.written.get(first, first)}, {tuple(widths)}, {modes[lower]!r})"
     draft.shapes[first] = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
     draft.given.pop("padding", None)
     return ": extend the array with np.pad first", True
@@ -134,7 +134,7 @@ def pad_with_zeros(draft: Draft, padding: Any) -> bool:
     for position, (low, high) in zip(positions, filter(None, pairs), strict=True):
         widths[position] = low, high
     if any(map(any, widths)):
-        draft.written["x"] = f"np.pad(x, {tuple(widths)})"
+        draft.written["x"] = f"np.pad({draft.written.get('x', 'x')}, {tuple(widths)})"
         draft.shapes["x"] = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
     return True
 
