@@ -109,8 +109,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("message", OTHERS.values(), ids=OTHERS)
 def test_channels_groups_and_sizes_are_drawn(message: str) -> None:
-    call = str(advised(message))
-    assert message.endswith(f"; to see it, write {call}")
+    call = message.partition("; to see it, write ")[2]
     e = eval(call, {"cn": cn})
     assert e.windows == []
     assert e.y is None

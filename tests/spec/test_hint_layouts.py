@@ -135,7 +135,7 @@ def test_nothing_is_advised_where_it_would_not_agree() -> None:
         cn.conv(NCHW, np.ones((5, 5, 7, 8)))
     with pytest.raises(
         ValueError,
-        match=r"= 9; with 3 groups each filter has 3/3 = 1 channels, and w has shape \(5, 5, 1, 6\); to see",
+        match=r"= 9; with 3 groups each filter has 3/3 = 1 channel, and w has shape \(5, 5, 1, 6\); to see",
     ):
         cn.conv(last(NCHW), np.ones((5, 5, 3, 6)), groups=3)
 
@@ -182,3 +182,34 @@ def test_transposed_convolutions_of_flax(k: tuple[int, int], stride: tuple[int, 
     text = (advised(str(failure.value)) or "").replace("w.swap", "w[::-1, ::-1].swap")
     expected = jax.lax.conv_transpose(images, w, stride, "VALID")
     np.testing.assert_allclose(eval(text, NAMES | {"x": images, "w": w}), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_filters_of_keras_for_each_channel() -> None:
+    images, w = last(NCHW), rng.standard_normal((3, 3, 3, 1))
+    with pytest.raises(
+        ValueError, match=r"\(\*k, C, multiplier\) of each channel, as those of Ker"
+    ) as failure:
+        cn.conv(images, w, groups=3)
+    got = eval(advised(str(failure.value)) or "", NAMES | {"x": images, "w": w})
+    expected = meant(NCHW, np.moveaxis(w, (2, 3), (0, 1)), groups=3)
+    np.testing.assert_allclose(got, last(expected), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "call"),
+    [
+        ((9, 9, 3), (64, 3, 7, 7), 'explain("conv", (9, 9, 3), (7, 7, 3, 64))'),
+        ((3, 9, 9), (3, 3, 3, 64), "explain(\"conv\", (3, 9, 9), (64, 3, 3, 3), layout='channels_first')"),
+        ((9, 9, 3), (3, 3, 3, 1), 'explain("conv", (9, 9, 3), (3, 3, 1, 3), groups=3)'),
+        ((9, 9), (3, 3, 1, 5), 'explain("conv", (9, 9, 1), (3, 3, 1, 5))'),
+        ((9, 9, 3), (3, 3, 3, 64), 'explain("conv_transpose", (9, 9, 3), (3, 3, 64, 3))'),
+    ],
+)
+def test_shapes_are_answered_with_shapes(x: tuple[int, ...], w: tuple[int, ...], call: str) -> None:
+    try:
+        problem = cn.explain(call.split('"')[1], x, w, **({"groups": 3} if "groups" in call else {})).problem
+    except ValueError as failure:
+        problem = str(failure)
+    assert problem is not None
+    assert advised(problem) == call
+    assert eval(call, dict(NAMES)).problem is None

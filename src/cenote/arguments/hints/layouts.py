@@ -132,20 +132,44 @@ def exchanged_channels(draft: Draft, x: Shape, w: Shape, groups: int, first: boo
     return "; with the last two axes of w exchanged they would agree", True
 
 
-def channels_per_group(draft: Draft) -> str:
-    """Filters with all channels, where groups= gives each of them a part."""
+def channels_per_group(draft: Draft) -> tuple[str, bool]:
+    """Filters with all channels, where groups= gives each of them a part; and those of Keras for each channel."""
     x, w, groups = draft.shape, shape_of(draft.given.get("w")), draft.given.get("groups", 1)
     first = draft.given.get("layout") == "channels_first"
     if draft.name != "conv" or x is None or w is None or "w" in draft.written or not is_one_int(groups):
-        return ""
+        return "", False
     if len(w) < 3 or len(x) < len(w) - 1 or groups < 2 or not Reading(first, first).agrees(x, w, 1, False):
-        return ""
-    axis = 1 if first else len(w) - 2
+        return "", False
+    axis, outer = (1, w[0]) if first else (len(w) - 2, w[-1])
     if w[axis] % groups:
-        return f"; groups={groups} does not divide the {w[axis]} channels"
+        return f"; groups={groups} does not divide the {w[axis]} channels", False
     shape = (*w[:axis], w[axis] // groups, *w[axis + 1 :])
     count = f"{w[axis]}/{groups} = {shape[axis]}"
-    return f"; with {groups} groups each filter has {count} channels, and w has shape {shape}"
+    each = f"; with {groups} groups each filter has {count} channel{'' if shape[axis] == 1 else 's'}"
+    if outer % groups == 0:
+        return f"{each}, and w has shape {shape}", False
+    if first or groups != w[axis]:
+        return f"{each}, and {outer} filters cannot be divided into {groups} groups", False
+    draft.written["w"] = f"{'w' if hasattr(draft.given['w'], 'reshape') else 'np.asarray(w)'}{DEPTHWISE}"
+    draft.shapes["w"] = depthwise(w)
+    return "; with filters (*k, C, multiplier) of each channel, as those of Keras", True
+
+
+DEPTHWISE = ".reshape(*w.shape[:-2], 1, -1)"
+
+
+def depthwise(w: Shape) -> Shape:
+    return (*w[:-2], 1, w[-2] * w[-1])
+
+
+def in_shapes(text: str, w: Shape) -> str:
+    """A message about filters of which only the shape is known, with shapes in the place of arrays."""
+    text = re.sub(r", with w\[[^ ]*.* in the place of w.*?(?=;|$)", "", text)  # flipped, of the same shape
+    for order in re.findall(r"\bw\.transpose\(([\d, ]+)\)", text):
+        text = text.replace(f"w.transpose({order})", repr(tuple(w[int(i)] for i in order.split(","))))
+    exchanged = repr((*w[:-2], w[-1], w[-2]))
+    text = text.replace("w.swapaxes(-1, -2)", exchanged).replace(f"w{DEPTHWISE}", repr(depthwise(w)))
+    return re.sub(r"(: write conv(?:_transpose)?\(x(?:\[[^]]*\])?, )w(?=[,)])", rf"\g<1>{w}", text)
 
 
 def as_named(draft: Draft) -> str:

@@ -30,7 +30,7 @@ from .drafts import (
 )
 from .folds import arrange
 from .keywords import FLAGS, spatial_sizes
-from .layouts import as_named, channels_per_group, elsewhere, is_about_channels, of_dialect
+from .layouts import as_named, channels_per_group, elsewhere, in_shapes, is_about_channels, of_dialect
 from .misfits import before_channels, exchanged, is_misfit, to_draw
 from .names import CALLS, taken_apart
 from .paddings import PADDING_WORDS, pad_with_zeros, padded_as
@@ -105,8 +105,10 @@ def picture(cause: Cause) -> str:
 def as_explained(message: str, op: str, x: Any, w: Any) -> str:
     """A message about a call that was explained, with a call of explain in the place of one of the function itself."""
     data = repr(x) if isinstance(x, tuple) and shape_of(x, is_shape=True) == x else "x"
-    filters = repr(w) if isinstance(w, tuple) and shape_of(w, is_shape=True) == w else "w"
-    text = message.replace(f"write {op}(x, w", f"write {op}(x, {filters}")
+    text = in_shapes(message, w) if isinstance(w, tuple) and shape_of(w, is_shape=True) == w else message
+    if data != "x":
+        for one, shape in {"x[None]": (1, *x), "x[..., None]": (*x, 1)}.items():
+            text = text.replace(f"write {op}({one}, ", f'write explain("{op}", {shape}, ')
     return text.replace(f"write {op}(x, ", f'write explain("{op}", {data}, ')
 
 
@@ -156,7 +158,9 @@ def hint(draft: Draft, cause: Cause) -> str:
         return before_channels(draft)
     if draft.name in CONVOLUTIONS and is_about_channels(cause):
         where, known = elsewhere(draft)
-        return written(draft, where) if known else channels_per_group(draft)
+        if not where:
+            where, known = channels_per_group(draft)
+        return written(draft, where) if known else where
     if draft.name == "pool" and topic in ("window", "init", "reduce_fn"):
         found = arrange(draft)
         note = written(draft, found[0]) if found and found[1] else found and found[0]
