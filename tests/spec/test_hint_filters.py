@@ -153,3 +153,22 @@ def test_windows_that_numpy_returns() -> None:
         windows = eval(text, {**NAMES, "x": x})
         assert windows.shape == shape
     assert windows.tolist() == skimage.util.view_as_blocks(X[:6], (3, 3)).tolist()  # type: ignore[no-untyped-call]
+
+
+def filtered(x: Any, w: Any, **options: Any) -> Any:
+    with pytest.raises(ValueError, match="filter without channel axes; write correlate") as failure:
+        cn.conv(x, w, **options)
+    return eval(advised(str(failure.value)) or "", {**NAMES, "x": x, "w": w})
+
+
+@pytest.mark.parametrize("k", [ODD, EVEN, np.ones((3, 3))], ids=["odd", "even", "square"])
+def test_a_filter_without_channels_keeps_off_batches_and_colours(k: Any) -> None:
+    batch = rng.standard_normal((2, 16, 18, 3))
+    expected = np.stack([[scipy.signal.correlate2d(x[:, :, c], k, "valid") for c in range(3)] for x in batch])
+    np.testing.assert_allclose(filtered(batch, k), np.moveaxis(expected, 1, -1), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(filtered(batch[0], k), np.moveaxis(expected[0], 0, -1), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(filtered(np.moveaxis(batch, -1, 1), k), expected, rtol=1e-12, atol=1e-12)
+    same = filtered(batch, k, padding="same", stride=2)
+    assert same.shape == (2, 8, 9, 3)
+    with pytest.raises(ValueError, match=r"channel axes; w has shape \(20, 20\), which with mode='valid' on x"):
+        cn.conv(batch, np.ones((20, 20)))

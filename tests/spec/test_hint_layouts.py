@@ -186,9 +186,7 @@ def test_transposed_convolutions_of_flax(k: tuple[int, int], stride: tuple[int, 
 
 def test_filters_of_keras_for_each_channel() -> None:
     images, w = last(NCHW), rng.standard_normal((3, 3, 3, 1))
-    with pytest.raises(
-        ValueError, match=r"\(\*k, C, multiplier\) of each channel, as those of Ker"
-    ) as failure:
+    with pytest.raises(ValueError, match=r"\(\*k, C, multiplier\) of each channel, as those of Ker") as failure:
         cn.conv(images, w, groups=3)
     got = eval(advised(str(failure.value)) or "", NAMES | {"x": images, "w": w})
     expected = meant(NCHW, np.moveaxis(w, (2, 3), (0, 1)), groups=3)

@@ -24,6 +24,7 @@ from .drafts import (
     is_dialect,
     is_one_int,
     literal,
+    picture_axes,
     public_functions,
     shape_of,
     ways_to_lie,
@@ -346,11 +347,13 @@ def without_channels(draft: Draft) -> str | None:
     mode = padding.lower() if isinstance(padding, str) else "valid"
     draft.switch("correlate", {**given, "k": draft.given["w"], "mode": mode})
     draft.written["k"] = "w"
-    draft.name_colours()
+    sides = None if draft.of_torch else picture_axes(x)
+    if sides is not None and len(w) == 2:
+        draft.given["axes"] = sides
     if not isinstance(padding, str) and not pad_with_zeros(draft, padding):
         return None
     reason = draft.failure()
-    return f"write {draft}" if reason is None else without_hints(reason)
+    return f"write {draft}" if reason is None else without_hints(reason.renamed({"k": "w"}))
 
 
 def one_channel(draft: Draft) -> str | None:
