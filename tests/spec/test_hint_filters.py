@@ -172,3 +172,23 @@ def test_a_filter_without_channels_keeps_off_batches_and_colours(k: Any) -> None
     assert same.shape == (2, 8, 9, 3)
     with pytest.raises(ValueError, match=r"channel axes; w has shape \(20, 20\), which with mode='valid' on x"):
         cn.conv(batch, np.ones((20, 20)))
+
+
+@pytest.mark.parametrize("mode", ["same", "full", "valid"])
+@pytest.mark.parametrize("boundary", ["fill", "symm", "wrap"])
+@pytest.mark.parametrize("k", [ODD, EVEN, np.ones((4, 3))], ids=["odd", "even", "4 by 3"])
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_boundaries_of_scipy(name: str, k: Any, boundary: str, mode: str) -> None:
+    with pytest.raises(TypeError, match=f"boundary='{boundary}'.*: write ") as failure:
+        getattr(cn, name)(X, k, mode=mode, boundary=boundary)
+    got = eval(advised(str(failure.value)) or "", {**NAMES, "x": X, "k": k})
+    expected = getattr(scipy.signal, f"{name}2d")(X, k, mode=mode, boundary=boundary)
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_medians_of_an_even_count_are_others() -> None:
+    free: Any = cn
+    with pytest.raises(TypeError, match=r"scipy takes the upper one .*, median_pool their mean$"):
+        free.median_pool(X, size=4)
+    with pytest.raises(TypeError, match=r"are not extended: write median_pool"):
+        free.median_pool(X, size=3)

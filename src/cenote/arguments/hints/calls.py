@@ -95,7 +95,9 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         notes.append(f"{labelled(word, kwargs[word])}{note}")
         sure = sure and known
     if not is_dialect(draft.function):
-        notes += conventions.follow(draft, unknown)
+        followed, known = conventions.follow(draft, unknown)
+        notes += followed
+        sure = sure and known
     if draft.name == "pool" and not is_dialect(draft.function) and named_reduction(draft.given.get("reduce_fn")):
         value = draft.given["reduce_fn"]
         note, known = reduction(draft, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from ..values import as_sequence
@@ -20,11 +21,14 @@ CHANNELS_FIRST = OF_ONNX | {"kernel_size"}  # torch
 LAYOUT = SYNONYMS["layout"] | {"layout"}
 
 
-def follow(draft: Draft, words: Iterable[str]) -> list[str]:
-    """Give a draft what follows from words of another library, and say so."""
+def follow(draft: Draft, words: Iterable[str]) -> tuple[list[str], bool]:
+    """Give a draft what follows from words of another library, say so, and whether the call is then what was meant."""
     foreign = frozenset(words)
     notes = defaults(draft, foreign), channels_last(draft, foreign), padding_left_out(draft, foreign)
-    return [note for note in notes if note]
+    upper = None
+    if draft.name == "median_pool" and foreign & OF_NDIMAGE and math.prod(draft.window or (1,)) % 2 == 0:
+        upper = "of an even count scipy takes the upper one of the two middle elements, median_pool their mean"
+    return [note for note in (*notes, upper) if note], upper is None
 
 
 def defaults(draft: Draft, words: frozenset[str]) -> str | None:

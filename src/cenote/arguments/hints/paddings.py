@@ -38,7 +38,12 @@ def mode(draft: Draft, value: Any) -> Note | None:
 
 def same_as_scipy(draft: Draft) -> str:
     """The padding that keeps the size: the odd element of an even window lies at the low end in scipy.ndimage."""
-    return "same_lower" if any(k % 2 == 0 for k in draft.extents or ()) else "same"
+    return "same_lower" if is_even(draft) else "same"
+
+
+def is_even(draft: Draft) -> bool:
+    """Whether a window has no element in the middle of an axis."""
+    return any(k % 2 == 0 for k in draft.extents or ())
 
 
 def padding_mode(draft: Draft, value: Any) -> Note | None:
@@ -55,6 +60,8 @@ def boundary(draft: Draft, value: Any) -> Note | None:
     if not isinstance(value, str):
         return None
     if draft.name in FILTERS:
+        if value == "fill" and draft.name == "correlate" and draft.given.get("mode") == "same" and is_even(draft):
+            return extended(draft, "constant")
         if value == "fill":
             return " is not needed: elements outside of x are zeros", True
         if draft.given.get("mode") == "valid":

@@ -34,7 +34,7 @@ from .keywords import FLAGS, spatial_sizes
 from .layouts import as_named, channels_per_group, elsewhere, in_shapes, is_about_channels, of_dialect
 from .misfits import before_channels, exchanged, is_misfit, to_draw
 from .names import CALLS, taken_apart
-from .paddings import PADDING_WORDS, pad_with_zeros, padded_as
+from .paddings import PADDING_WORDS, is_even, pad_with_zeros, padded_as
 from .reductions import named_reduction
 from .sizes import in_our_form
 from .weights import structuring_element
@@ -269,6 +269,10 @@ def word_for(draft: Draft, topic: str, value: str) -> str | None:
             return "padded elements are zeros, or never chosen: say how many"
     if topic == "mode" and lower in SCIPY_MODES:
         found = extended(draft, SCIPY_MODES[lower])
+        if found is not None:
+            return written(draft, f"{value!r}{found[0]}")
+    if topic == "mode" and lower in ZEROS and draft.name == "convolve" and is_even(draft):
+        found = extended(draft, "constant")  # the odd element lies at the other end in scipy.ndimage
         if found is not None:
             return written(draft, f"{value!r}{found[0]}")
     ours = LAYOUTS.get(lower) if topic == "layout" else CHOICES.get(topic, {}).get(lower)
