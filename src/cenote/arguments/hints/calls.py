@@ -33,6 +33,7 @@ from .reductions import name_of, named_reduction, reduction
 from .refusals import conclusion
 from .words import POSITIONS, SYNONYMS, WINDOWED
 
+CENTRED = ("center", "centered")
 ORDINALS = {0: "first", 1: "second", 2: "third", 3: "fourth", 4: "fifth"}
 
 
@@ -88,8 +89,8 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     filtered = without_channels(draft, extra, kwargs)
     if filtered is not None:
         return filtered
-    # The window first: what other words mean depends on its size.
-    unknown = sorted((word for word in kwargs if word not in parameters), key=is_option)
+    # The window first: what other words mean depends on its size. Where a window begins depends on min_periods.
+    unknown = sorted((word for word in kwargs if word not in parameters), key=order)
     for word in unknown:
         note, known = answer(draft, word, kwargs[word])
         notes.append(f"{labelled(word, kwargs[word])}{note}")
@@ -126,8 +127,8 @@ def shown(value: Any) -> str:
     return literal(value, format_value(value))
 
 
-def is_option(word: str) -> bool:
-    return word not in SYNONYMS["window"] and word not in SYNONYMS["x"]
+def order(word: str) -> int:
+    return 2 if word in CENTRED else int(word not in SYNONYMS["window"] and word not in SYNONYMS["x"])
 
 
 def without_channels(draft: Draft, extra: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:

@@ -17,6 +17,7 @@ from .drafts import CONVOLUTIONS, FILTERS, Draft, Note, is_one_int, literal, pic
 from .dtypes import output, result_dtype
 from .paddings import boundary, filter_padding, mode, own_padding, padded_as, padded_value, padding_mode
 from .reductions import what_to_compute
+from .rolling import centred, count_of_blocks, least_count
 from .weights import counted, flat, weights
 from .words import CHOICES, LAYOUTS, LEFT_OUT, NORMS, SYNONYMS
 
@@ -212,12 +213,6 @@ def opencv_size(draft: Draft, value: Any) -> Note | None:
     return " is called window here, and its entries follow the axes: OpenCV's is (width, height)", False
 
 
-def least_count(draft: Draft, value: Any) -> Note | None:
-    if "nan" not in draft.parameters:
-        return None
-    return ": count the elements with sum_pool(~np.isnan(x), …), and use nan='omit'", False
-
-
 def temperature(draft: Draft, value: Any) -> Note | None:
     if "beta" not in draft.parameters or not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
@@ -235,15 +230,6 @@ def shifted(draft: Draft, value: Any) -> Note | None:
         return " is not needed: 0 changes nothing", True
     how = "pad x on one side with np.pad" if draft.name in FILTERS else "give padding= a (low, high) pair per axis"
     return f": to shift windows, {how}", False
-
-
-def centred(draft: Draft, value: Any) -> Note | None:
-    """center= of rolling windows."""
-    if "window" not in draft.parameters:
-        return None
-    if value is False:
-        return " is not needed: a result stands at the first element of its window", True
-    return ": windows are centred by stride=1 and padding='same'", False
 
 
 def use_bias(draft: Draft, value: Any) -> Note | None:
@@ -341,7 +327,8 @@ RULES: dict[str, Rule] = {
     "center": centred,
     "centered": centred,
     **dict.fromkeys(SYNONYMS["padding"] | {"padding"}, filter_padding),
-    **dict.fromkeys(("min_periods", "min_count"), least_count),
+    "min_periods": least_count,
+    "min_count": count_of_blocks,
     "has_aux": auxiliary,
     "temperature": temperature,
     "origin": shifted,

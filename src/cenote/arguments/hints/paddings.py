@@ -75,8 +75,19 @@ def boundary(draft: Draft, value: Any) -> Note | None:
         draft.given["ceil_mode"] = True
         return " is ceil_mode=True here", True
     if value == "exact":
-        return ": elements that fill no window are left out, or use ceil_mode=True", False
+        return exact(draft)
     return padding_mode(draft, value)
+
+
+def exact(draft: Draft) -> Note:
+    """boundary="exact" of coarsen, which refuses elements that fill no window."""
+    draft.settle()
+    shape, positions, window = draft.shape, draft.positions, draft.window
+    if shape is None or positions is None or window is None:
+        return ": elements that fill no window are left out, or use ceil_mode=True", False
+    if any(k and shape[position] % k for position, k in zip(positions, window, strict=True)):
+        return ": windows do not fill x, as it demands; the rest is left out without it", True
+    return " is not needed: windows fill x", True
 
 
 def extended(draft: Draft, mode: str | None) -> Note | None:
