@@ -52,7 +52,8 @@ def arguments_of(call: str) -> dict[str, Any]:
     """The arrays of a call by the names that an advised call has for them."""
     tree = ast.parse(call, mode="eval").body
     assert isinstance(tree, ast.Call)
-    given = [*tree.args, *(keyword.value for keyword in tree.keywords if keyword.arg in words.SYNONYMS["x"])]
+    positional = [node for node in tree.args if not isinstance(node, ast.UnaryOp)]  # -1, a depth
+    given = [*positional, *(keyword.value for keyword in tree.keywords if keyword.arg in words.SYNONYMS["x"])]
     filters = [k.value for k in tree.keywords if k.arg in words.SYNONYMS["w"] | words.SYNONYMS["k"]]
     values = [eval(ast.unparse(node), dict(NAMES)) for node in given[:2] + filters]
     found = dict.fromkeys(("x", "y", "data"), values[0])

@@ -192,3 +192,21 @@ def test_medians_of_an_even_count_are_others() -> None:
         free.median_pool(X, size=4)
     with pytest.raises(TypeError, match=r"are not extended: write median_pool"):
         free.median_pool(X, size=3)
+
+
+@pytest.mark.parametrize("x", [X, PICTURE, BYTES], ids=["floats", "colours", "bytes"])
+@pytest.mark.parametrize("k", [ODD, EVEN, np.ones((3, 3), np.uint8)], ids=["odd", "even", "bytes"])
+def test_the_arguments_of_filter2d(x: Any, k: Any) -> None:
+    free: Any = cn
+    for call, border in (
+        (lambda: free.correlate(x, -1, k), cv2.BORDER_DEFAULT),
+        (lambda: free.correlate(x, ddepth=-1, kernel=k), cv2.BORDER_DEFAULT),
+        (lambda: free.correlate(src=x, kernel=k, ddepth=cv2.CV_64F), cv2.BORDER_DEFAULT),
+        (lambda: free.correlate(x, -1, k, borderType=cv2.BORDER_REPLICATE), cv2.BORDER_REPLICATE),
+    ):
+        with pytest.raises(TypeError, match=r"is not needed.*: write ") as failure:
+            call()
+        got = eval(advised(str(failure.value)) or "", {**NAMES, "x": x, "k": k})
+        assert got.dtype == float
+        expected = cv2.filter2D(x, cv2.CV_64F, k, borderType=border)
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)

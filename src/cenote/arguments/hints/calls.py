@@ -83,6 +83,10 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     notes: list[str] = []
     sure = True
     extra = args[len(by_position) :]
+    implied: list[str] = []  # words of another library, by position
+    if extra and conventions.is_filter2d(draft, extra[0]):
+        notes.append(f"k comes after x, and {shown(draft.given['k'])} is not needed")
+        draft.given["k"], extra, implied = extra[0], extra[1:], ["ddepth"]
     if extra and not any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
         note, sure = by_name(draft, by_position, extra)
         notes.append(note)
@@ -96,7 +100,7 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         notes.append(f"{labelled(word, kwargs[word])}{note}")
         sure = sure and known
     if not is_dialect(draft.function):
-        followed, known = conventions.follow(draft, unknown)
+        followed, known = conventions.follow(draft, [*unknown, *implied])
         notes += followed
         sure = sure and known
     if draft.name == "pool" and not is_dialect(draft.function) and named_reduction(draft.given.get("reduce_fn")):

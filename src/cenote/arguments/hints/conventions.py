@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 from ..values import as_sequence
 from .dimensions import has_names
-from .drafts import Draft, public_functions
-from .keywords import FLAGS
+from .drafts import Draft, is_one_int, public_functions, shape_of
+from .dtypes import result_dtype
+from .keywords import FLAGS, on_picture
 from .paddings import padded_as, same_as_scipy
 from .sizes import is_neutral
 from .words import SCIPY_MODES, SYNONYMS
@@ -25,6 +27,7 @@ def follow(draft: Draft, words: Iterable[str]) -> tuple[list[str], bool]:
     """Give a draft what follows from words of another library, say so, and whether the call is then what was meant."""
     foreign = frozenset(words)
     notes = defaults(draft, foreign), channels_last(draft, foreign), padding_left_out(draft, foreign)
+    notes = *notes, edges_of_opencv(draft, foreign)
     upper = None
     if draft.name == "median_pool" and foreign & OF_NDIMAGE and math.prod(draft.window or (1,)) % 2 == 0:
         upper = "of an even count scipy takes the upper one of the two middle elements, median_pool their mean"
@@ -94,3 +97,23 @@ def padding_left_out(draft: Draft, words: frozenset[str]) -> str | None:
     if not words & {"pool_size", "ksize"}:
         draft.ending = ", without count_include_pad as in flax, which counts padding"
     return "averages of Keras and TensorFlow leave padding out"
+
+
+def is_filter2d(draft: Draft, third: Any) -> bool:
+    """Whether arguments are in the order of cv2.filter2D, with a depth before the filter."""
+    return draft.name == "correlate" and is_one_int(draft.given.get("k")) and bool(shape_of(third))
+
+
+def edges_of_opencv(draft: Draft, words: frozenset[str]) -> str | None:
+    """cv2.filter2D reflects arrays at the edges."""
+    if "ddepth" not in words or draft.name != "correlate":
+        return None
+    on_picture(draft)
+    rounds = ""
+    if draft.dtype is not None and draft.dtype.kind in "biu":
+        rounds = "OpenCV rounds to the dtype of x"
+        result_dtype(draft, float)  # integers overflow
+    if "mode" in draft.given or padded_as(draft, "reflect", {"reflect": "reflect"}, scipy=True) is None:
+        return rounds or None
+    draft.given["mode"] = "valid"
+    return "; ".join(filter(None, (rounds, "OpenCV reflects x at the edges")))

@@ -97,7 +97,9 @@ def layout_of_pooling(draft: Draft, value: Any) -> Note | None:
 def filters_of_keras(draft: Draft, value: Any) -> Note | None:
     """data_format of a convolution: the filters of TensorFlow and Keras have their channels last in either."""
     x, w = draft.shape, shape_of(draft.given.get("w"))
-    if draft.name not in CONVOLUTIONS or own_layout(value) != "channels_first" or x is None or w is None:
+    layout = own_layout(value)
+    first = isinstance(layout, str) and layout == "channels_first"
+    if draft.name not in CONVOLUTIONS or not first or x is None or w is None:
         return layout_of_pooling(draft, value)
     if not 3 <= len(w) <= len(x) + 1:
         return None
@@ -269,6 +271,12 @@ def iterations(draft: Draft, value: Any) -> Note | None:
 OF_OPENCV = {0: "constant", 1: "edge", 2: "symmetric", 3: "wrap", 4: "reflect"}  # cv2.BORDER_CONSTANT and others
 
 
+def on_picture(draft: Draft) -> None:
+    """Keep a window off the last axis, which has colours in OpenCV."""
+    if draft.shape and len(draft.shape) == 3 and len(draft.window or ()) == 2 and "axes" in draft.parameters:
+        draft.given.setdefault("axes", (0, 1))
+
+
 def border_type(draft: Draft, value: Any) -> Note | None:
     """OpenCV's, whose results are as many as the elements."""
     word = OF_OPENCV.get(value) if is_one_int(value) else None
@@ -276,6 +284,7 @@ def border_type(draft: Draft, value: Any) -> Note | None:
         return padding_mode(draft, value)
     if draft.name not in FILTERS:
         draft.given.setdefault("stride", 1)
+    on_picture(draft)
     draft.settle()
     if word == "constant":
         draft.given["mode" if draft.name in FILTERS else "padding"] = "same"
@@ -284,6 +293,11 @@ def border_type(draft: Draft, value: Any) -> Note | None:
     if found is not None and draft.name in FILTERS:
         draft.given["mode"] = "valid"
     return found
+
+
+def depth(draft: Draft, value: Any) -> Note | None:
+    """ddepth= of OpenCV."""
+    return (" is not needed: the dtypes of x and k say it", True) if draft.name in FILTERS else None
 
 
 Rule = Callable[[Draft, Any], Note | None]
@@ -297,6 +311,7 @@ RULES: dict[str, Rule] = {
     "padding_mode": padding_mode,
     "border_type": border_type,
     "bordertype": border_type,
+    "ddepth": depth,
     "iterations": iterations,
     "side": side,
     "boundary": boundary,
