@@ -247,6 +247,10 @@ def test_values_of_flags(capsys: pytest.CaptureFixture[str]) -> None:
     check_fails(capsys, "o.npy has no chunks", "pool", "in.npy", "o.npy", *WINDOW, "--chunks", "2,2,2")
     check_fails(capsys, "can be pooled, but not this", "pyramid", "in.nc", "o.zarr")
     check_fails(capsys, "write --window 3,3 for the last two", "pool", "in.npy", "o.zarr", "--window", "3")
+    np.save("one.npy", VOLUME[0, 0])
+    check_fails(capsys, "write --window 2 --axes 0 for the only one", "pool", "one.npy", "o.npy", "--window", "2")
+    assert cli.main(["pool", "one.npy", "o.npy", *["--window", "2", "--axes", "0", "--quiet"]]) == 0
+    np.testing.assert_array_equal(np.load("o.npy"), cn.max_pool(VOLUME[0, 0], (2,)))
     for flag, value in (("--threads", "0"), ("--threads", "x"), ("--threads", "5000"), ("--window", "2,x")):
         with pytest.raises(SystemExit) as ended:
             cli.main(["pool", "in.npy", "o.zarr", *WINDOW, flag, value])

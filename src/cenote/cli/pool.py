@@ -94,6 +94,9 @@ def call_of(arguments: argparse.Namespace, source: Any) -> tuple[Any, dict[str, 
     for name in ("window", "stride", "dilation", "padding"):
         if isinstance(getattr(arguments, name), dict):
             raise CommandError(f"--{name} by name needs a netCDF file: {arguments.input} has no named dimensions here")
+    n = arguments.window
+    if isinstance(n, int) and arguments.axes is None and source.picture is None and len(source.shape) == 1:
+        raise CommandError(f"--window {n} does not say which axes: write --window {n} --axes 0 for the only one")
     return function_of(arguments), options_of(arguments, source.picture, source.dtype)
 
 
