@@ -115,6 +115,9 @@ CASES: list[Case] = [
     ),
     ("MaxPooling2D", {"x": NHWC}, lambda x: torch.max_pool2d(torch.tensor(x).movedim(3, 1), 2).movedim(1, 3)),
     ("GlobalAveragePooling2D", {"x": NHWC}, lambda x: x.mean((1, 2))),
+    ("any_pool", {"x": BOOL[:6, :8]}, lambda x: skimage.measure.block_reduce(x, 2, np.any)),  # type: ignore[no-untyped-call]
+    ("all_pool", {"x": BOOL[:6, :8]}, lambda x: skimage.measure.block_reduce(x, 2, np.all)),  # type: ignore[no-untyped-call]
+    ("logsumexp", {"x": X}, lambda x: np.log(cn.sum_pool(np.exp(x), (2, 2)))),
     ("SoftPool", {"x": X}, lambda x: cn.avg_pool(x * np.exp(x), (2, 2)) / cn.avg_pool(np.exp(x), (2, 2))),
 ]  # fmt: skip
 
@@ -201,7 +204,7 @@ def test_the_arguments_of_filter2d(x: Any, k: Any) -> None:
     for call, border in (
         (lambda: free.correlate(x, -1, k), cv2.BORDER_DEFAULT),
         (lambda: free.correlate(x, ddepth=-1, kernel=k), cv2.BORDER_DEFAULT),
-        (lambda: free.correlate(src=x, kernel=k, ddepth=cv2.CV_64F), cv2.BORDER_DEFAULT),
+        (lambda: free.correlate(src=x, kernel=k, ddepth=int(cv2.CV_64F)), cv2.BORDER_DEFAULT),
         (lambda: free.correlate(x, -1, k, borderType=cv2.BORDER_REPLICATE), cv2.BORDER_REPLICATE),
     ):
         with pytest.raises(TypeError, match=r"is not needed.*: write ") as failure:
@@ -210,3 +213,12 @@ def test_the_arguments_of_filter2d(x: Any, k: Any) -> None:
         assert got.dtype == float
         expected = cv2.filter2D(x, cv2.CV_64F, k, borderType=border)
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "x"), [("find_peaks", V), ("peak_local_max", X)])
+def test_local_maxima(name: str, x: Any) -> None:
+    with pytest.raises(AttributeError, match="nothing here finds peaks; x == ") as failure:
+        getattr(cn, name)
+    text = str(failure.value).partition("peaks; ")[2].removesuffix(" is True at each local maximum")
+    found = eval(text, {**NAMES, "x": x})
+    np.testing.assert_array_equal(found, x == nd.maximum_filter(x, 3))

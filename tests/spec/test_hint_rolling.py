@@ -47,5 +47,5 @@ def test_rolling_windows(name: str, k: int) -> None:
 @pytest.mark.parametrize("size", [15, 17])
 def test_the_boundary_of_coarsen(size: int) -> None:
     x = xr.DataArray(V[:size], dims="t")
-    expected = x.coarsen(t=3, boundary="trim").mean()  # type: ignore[attr-defined]
+    expected = x.coarsen(t=3, boundary="trim").mean()
     np.testing.assert_allclose(followed("avg_pool", V[:size], (3,), boundary="exact"), expected, rtol=1e-12)

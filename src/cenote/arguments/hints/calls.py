@@ -171,6 +171,11 @@ def answer(draft: Draft, word: str, value: Any) -> Note:
     if close and (word.count("_") == close[0].count("_") or "_" not in word):  # padding_mode is not padding
         draft.given[close[0]] = value
         return f" is not an argument, {close[0]} is", True
+    near = difflib.get_close_matches(word, sorted(frozenset().union(*SYNONYMS.values())), 1, 0.88)  # kernal_size
+    ours = own_name(draft, near[0]) if near else None
+    if ours is not None and not is_dialect(draft.function):
+        draft.given[ours] = keywords.own_value(draft, ours, near[0], value)
+        return f" is called {ours} here", True
     if not is_dialect(draft.function):
         others = [name for name, function in public_functions().items() if takes(function, word)]
         if 0 < len(others) <= 4:

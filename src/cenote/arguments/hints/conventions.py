@@ -26,8 +26,8 @@ LAYOUT = SYNONYMS["layout"] | {"layout"}
 def follow(draft: Draft, words: Iterable[str]) -> tuple[list[str], bool]:
     """Give a draft what follows from words of another library, say so, and whether the call is then what was meant."""
     foreign = frozenset(words)
-    notes = defaults(draft, foreign), channels_last(draft, foreign), padding_left_out(draft, foreign)
-    notes = *notes, edges_of_opencv(draft, foreign)
+    rules = (defaults, channels_last, padding_left_out, edges_of_opencv)
+    notes = [rule(draft, foreign) for rule in rules]
     upper = None
     if draft.name == "median_pool" and foreign & OF_NDIMAGE and math.prod(draft.window or (1,)) % 2 == 0:
         upper = "of an even count scipy takes the upper one of the two middle elements, median_pool their mean"

@@ -100,7 +100,9 @@ NOTES = {
 INTERPOLATES = "nothing here interpolates; adaptive_avg_pool averages an array down to a given size"
 WINDOWS = "nothing here returns the windows themselves, np.lib.stride_tricks.sliding_window_view(x, {odd}) does"
 RANKS = "of the elements of a window in order, min_pool, median_pool and max_pool are the only ones here"
-WEIGHTS = "there are no such weights here: correlate filters with those that it is given"
+WEIGHTS = "nothing here has these weights, correlate filters with an array of them"
+PEAKS = "nothing here finds peaks; x == max_pool(x, {odd}, stride=1, padding='same') is True at each local maximum"
+RATE = "nothing here designs a low-pass filter; avg_pool averages elements, and x[::2] leaves out every other one"
 WHOLE_WINDOW = "pool folds a function of two arrays over each window, nothing here takes a function of a whole window"
 # Where one call cannot be equal.
 NO_CALL = {
@@ -112,6 +114,14 @@ NO_CALL = {
     **dict.fromkeys(("extractpatches", "extractimagepatches", "convgeneraldilatedpatches", "rollingwindow"), WINDOWS),
     **dict.fromkeys(("rankfilter", "percentilefilter", "orderfilter", "percentilepool", "quantilepool"), RANKS),
     **dict.fromkeys(("gaussian", "laplace", "laplacian", "sobel", "scharr", "prewitt", "sepfir"), WEIGHTS),
+    **dict.fromkeys(("findpeaks", "peaklocalmax", "argrelmax", "argrelextrema", "localmaxima"), PEAKS),
+    **dict.fromkeys(("decimate", "resample", "resamplepoly", "upfirdn"), RATE),
+    "morphologyex": (
+        "min_pool erodes and max_pool dilates: max_pool of min_pool is an opening, min_pool of max_pool a closing"
+    ),
+    "whitetophat": "min_pool erodes and max_pool dilates: subtract max_pool of min_pool, the opening, from x",
+    "blacktophat": "min_pool erodes and max_pool dilates: subtract x from min_pool of max_pool, the closing",
+    "tophat": "min_pool erodes and max_pool dilates: subtract max_pool of min_pool, the opening, from x",
     "viewasblocks": f"{WINDOWS.partition(' does')[0]}[::3, ::3] does",
     "genericfilter1d": WHOLE_WINDOW,
 }

@@ -23,6 +23,9 @@ CALLS = {
     "smoothmax": "smooth_max_pool(x, {window})",
     "smoothmaxpool": "smooth_max_pool(x, {window})",
     "logsumexppool": "smooth_max_pool(x, {window})",
+    "logsumexp": "smooth_max_pool(x, {window})",
+    "anypool": "pool(x, {window}, False, np.logical_or)",
+    "allpool": "pool(x, {window}, True, np.logical_and)",
     "lsepool": "smooth_max_pool(x, {window})",
     **dict.fromkeys(
         ("softmaxpool", "softpool"), "sum_pool(x * np.exp(x), {window}) / cn.sum_pool(np.exp(x), {window})"
@@ -122,6 +125,10 @@ NOTES = {
 }  # fmt: skip
 # Where one call cannot be equal.
 NO_CALL = {
+    "vmap": "every function takes batch axes, those that the window does not lie on",
+    "nograd": "a gradient is computed where grad or backward() asks for it, and nowhere else",
+    "varpool": "subtract the square of avg_pool of x from avg_pool of x * x, in floats",
+    "stdpool": "subtract the square of avg_pool of x from avg_pool of x * x, in floats, and take the root",
     "deconvolve": "conv_transpose is the transpose of a convolution, and nothing here inverts one",
     "separableconv": "call conv twice, first with groups= the number of channels, then with filters of size 1",
     "fractionalmaxpool": "max_pool and adaptive_max_pool have windows of regular sizes, not of random ones",

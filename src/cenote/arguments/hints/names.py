@@ -21,7 +21,7 @@ NOTES = functions.NOTES | filters.NOTES
 NO_CALL = functions.NO_CALL | filters.NO_CALL
 RANK = re.compile(r"([1-9n])d(?=$|transpose)")
 MOST = 8  # names that a message has room for
-DEFAULT_RANKS = {"medfilt": 1}  # 2, if a name does not say how many dimensions
+DEFAULT_RANKS = {"medfilt": 1, "findpeaks": 1}  # 2, if a name does not say how many dimensions
 MODULES = re.compile(r"((Max|Min|Avg|LP|AdaptiveMax|AdaptiveAvg|SmoothMax)Pool|MaxUnpool)[123]d")
 # Names that come with a module of the package, which `import cenote` does not import.
 IMPORTS = {"torch": "torch", "accelerate": "torch", "jax": "jax", "xarray": "xarray"}
