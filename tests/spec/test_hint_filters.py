@@ -208,7 +208,7 @@ def test_the_arguments_of_filter2d(x: Any, k: Any) -> None:
         (lambda: free.correlate(x, -1, k, borderType=cv2.BORDER_REPLICATE), cv2.BORDER_REPLICATE),
     ):
         with pytest.raises(TypeError, match=r"is not needed.*: write ") as failure:
-            call()
+            call()  # type: ignore[no-untyped-call]
         got = eval(advised(str(failure.value)) or "", {**NAMES, "x": x, "k": k})
         assert got.dtype == float
         expected = cv2.filter2D(x, cv2.CV_64F, k, borderType=border)

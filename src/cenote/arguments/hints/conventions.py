@@ -9,7 +9,7 @@ from typing import Any
 from ..values import as_sequence
 from .dimensions import has_names
 from .drafts import Draft, is_one_int, public_functions, shape_of
-from .dtypes import result_dtype
+from .dtypes import is_whole, result_dtype
 from .keywords import FLAGS, on_picture
 from .paddings import padded_as, same_as_scipy
 from .sizes import is_neutral
@@ -110,7 +110,7 @@ def edges_of_opencv(draft: Draft, words: frozenset[str]) -> str | None:
         return None
     on_picture(draft)
     rounds = ""
-    if draft.dtype is not None and draft.dtype.kind in "biu":
+    if is_whole(draft.dtype):
         rounds = "OpenCV rounds to the dtype of x"
         result_dtype(draft, float)  # integers overflow
     if "mode" in draft.given or padded_as(draft, "reflect", {"reflect": "reflect"}, scipy=True) is None:

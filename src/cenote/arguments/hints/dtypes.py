@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...dtypes import is_exact
 from .drafts import FILTERS, Draft, Note, literal
 
 CHOSEN = ("max_pool", "min_pool", "adaptive_max_pool", "global_max_pool", "max_unpool")  # values of x
@@ -61,7 +62,13 @@ def dtype_of_result(draft: Draft, x: np.dtype[Any] | None) -> np.dtype[Any] | No
 
 
 def is_wider(target: np.dtype[Any], now: np.dtype[Any]) -> bool:
-    exact = now.kind in "biu"
-    if exact and target.kind not in "biu":
+    exact = is_whole(now)
+    if exact and not is_whole(target):
         return True
     return target != now and (np.can_cast(now, target) or (exact and target.itemsize > now.itemsize))
+
+
+def is_whole(dtype: np.dtype[Any] | None) -> bool:
+    with contextlib.suppress(Exception):  # of a dtype that is not supported
+        return dtype is not None and is_exact(dtype)
+    return False
