@@ -50,7 +50,7 @@ def flat(draft: Draft, value: Any) -> Note | None:
     ):
         return None
     draft.given["window"] = tuple(array.shape)
-    return " is called window here, and is a size: every element counts", bool(np.all(array == array.flat[0]))
+    return " is given by its size here, as window, in which every element counts", bool(np.all(array == array.flat[0]))
 
 
 def structuring_element(draft: Draft, value: Any) -> str | None:
