@@ -330,7 +330,8 @@ def test_methods_that_only_look_and_no_method_is_left_out() -> None:
 @pytest.mark.parametrize("dtype", [">f4", ">f8", "<f4"])
 def test_sums_are_in_the_byte_order_of_the_machine(dtype: str) -> None:
     x = np.arange(6, dtype=dtype).reshape(2, 3)
-    for f in (lambda x: x.sum(), lambda x: x.sum(axis=0), lambda x: x.mean()):
+    functions: list[Callable[[Any], Any]] = [lambda x: x.sum(), lambda x: x.sum(axis=0), lambda x: x.mean()]
+    for f in functions:
         expected = f(x)
         for found in (f(cn.Tensor(x)).data, cn.vjp(f, x)[0]):
             assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())

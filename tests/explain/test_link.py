@@ -101,7 +101,10 @@ def test_an_address_of_channels_that_do_not_fit(op: str, shape: Any, taken: int)
     text = state_of(call)
     assert (text is None) == (math.prod(shape[:2]) * taken > MOST_CELLS)
     if text is not None:
-        assert answer(dict(parse_qsl(text, strict_parsing=True)))["problem"] == call.problem
+        shown = answer(dict(parse_qsl(text, strict_parsing=True)))["problem"]
+        what, _, _ = str(call.problem).partition("; ")  # then comes a call, of arrays there and of shapes here
+        assert shown.startswith(what)
+        assert " channel" in what
 
 
 def huge(rng: random.Random) -> tuple[str, Any, Any, dict[str, Any]]:
