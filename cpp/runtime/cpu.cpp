@@ -55,8 +55,8 @@ constexpr PoolKernels baseline_kernels() {
 // Rows of a few hundred bytes are few 64-byte vectors and mostly tails, and each unaligned load of them crosses a cache
 // line, so small windows use AVX2's kernels (float32, two threads, 32×64×112×112, AVX-512 vs. AVX2: value and VJP of
 // max 2×2 14.4 vs. 9.2 ms, of 3×3 s2 28 vs. 12 ms). Smooth max and Lp norms are compute-bound and keep their own
-// (smooth max 3×3 s1 2.0 vs. 2.3 ms); so do separable sums (avg 4×4 of 4096² 1.5 vs. 1.65 ms) and column strips of
-// float32, sums (10 to 20 %) and maxima (max 31×31 of 8×512² 0.45 vs. 0.56 ms).
+// (smooth max 3×3 s1 2.0 vs. 2.3 ms); so do separable sums of floats and averages (avg 4×4 of 4096² 1.5 vs. 1.65 ms)
+// and column strips of float32, sums (10 to 20 %) and maxima (max 31×31 of 8×512² 0.45 vs. 0.56 ms).
 template <FindKernel Own, FindKernel Avx2>
 TaskFn own_or_avx2(const PoolSchedule& job) {
     const TaskFn own = Own(job);
@@ -66,7 +66,7 @@ TaskFn own_or_avx2(const PoolSchedule& job) {
 constexpr PoolKernels avx512_kernels() {
     PoolKernels k = CENOTE_ALL_KERNELS(avx2, 32);
     k.norm_vector_bytes = 64;
-    k.separable_sum = &avx512::separable_sum;
+    k.separable_sum = &own_or_avx2<&avx512::separable_sum, &avx2::separable_sum>;
     k.separable_norm = &avx512::separable_norm;
     k.column_strips_max = &own_or_avx2<&avx512::column_strips_max, &avx2::column_strips_max>;
     k.column_strips_sum = &own_or_avx2<&avx512::column_strips_sum, &avx2::column_strips_sum>;

@@ -130,12 +130,12 @@ def test_a_handler_that_forks() -> None:
     code = """
 import os, signal
 import numpy as np, cenote as cn
-x, w = np.ones((1, 60, 60, 60, 8), np.float32), np.ones((15, 15, 15, 8, 16), np.float32)
+x, w = np.ones((1, 90, 90, 90, 8), np.float32), np.ones((15, 15, 15, 8, 16), np.float32)
 children = []
 def handler(*_):
     children.append(os.fork())
 signal.signal(signal.SIGALRM, handler)
-signal.setitimer(signal.ITIMER_REAL, 0.2)
+signal.setitimer(signal.ITIMER_REAL, 0.02)
 try:
     cn.conv(x, w)
 except RuntimeError as error:

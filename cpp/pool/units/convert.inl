@@ -59,7 +59,14 @@ inline void store_any(DType to, char* out, const T* in, int64_t n) {
         load_any(from, out, in, stride, n, swap);                                             \
     }                                                                                         \
     void store_row(DType to, char* out, const T* in, int64_t n) { store_any(to, out, in, n); }
+#if CENOTE_VECTOR_BYTES < 64
 CENOTE_EACH_WORK(CENOTE_CONVERT)
+#else  // AVX-512 computes with no others (runtime/cpu.cpp)
+CENOTE_CONVERT(int16_t)
+CENOTE_CONVERT(int32_t)
+CENOTE_CONVERT(float)
+CENOTE_CONVERT(double)
+#endif
 #undef CENOTE_CONVERT
 
 }  // namespace cenote::CENOTE_LEVEL
