@@ -55,7 +55,7 @@ constexpr PoolKernels baseline_kernels() {
 // Rows of a few hundred bytes are few 64-byte vectors and mostly tails, and each unaligned load of them crosses a cache
 // line, so small windows use AVX2's kernels (float32, two threads, 32×64×112×112, AVX-512 vs. AVX2: value and VJP of
 // max 2×2 14.4 vs. 9.2 ms, of 3×3 s2 28 vs. 12 ms). Smooth max and Lp norms are compute-bound and keep their own
-// (smooth max 3×3 s1 2.0 vs. 2.3 ms); so do separable sums of floats and averages (avg 4×4 of 4096² 1.5 vs. 1.65 ms)
+// (smooth max 3×3 s1 2.0 vs. 2.3 ms); so do most separable sums (avg 4×4 of 4096² 1.5 vs. 1.65 ms)
 // and column strips of float32, sums (10 to 20 %) and maxima (max 31×31 of 8×512² 0.45 vs. 0.56 ms).
 template <FindKernel Own, FindKernel Avx2>
 TaskFn own_or_avx2(const PoolSchedule& job) {

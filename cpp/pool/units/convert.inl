@@ -64,6 +64,7 @@ CENOTE_EACH_WORK(CENOTE_CONVERT)
 #else  // AVX-512 computes with no others (runtime/cpu.cpp)
 CENOTE_CONVERT(int16_t)
 CENOTE_CONVERT(int32_t)
+CENOTE_CONVERT(int64_t)
 CENOTE_CONVERT(float)
 CENOTE_CONVERT(double)
 #endif

@@ -14,9 +14,10 @@ namespace {
 
 TaskFn column_strips_max(const PoolSchedule& job) {
     const bool largest = job.reduce == Reduce::max;
-    if (job.work == DType::f32) return largest ? &max_strip<float, true> : &max_strip<float, false>;
+    if (job.work == DType::f32 && largest) return &max_strip<float, true>;
 #if CENOTE_VECTOR_BYTES < 64  // wider vectors pay for float32 only
     switch (job.work) {
+        case DType::f32: return &max_strip<float, false>;
         case DType::u8: return &max_strip<uint8_t, true>;
         case DType::u16: return &max_strip<uint16_t, true>;
         case DType::i16: return &max_strip<int16_t, true>;

@@ -15,22 +15,20 @@ namespace {
 }  // namespace
 
 TaskFn separable_sum(const PoolSchedule& job) {
+    const bool average = job.epilogue == Epilogue::average;
     switch (job.work) {
         case DType::f32: return job.omit ? &sum_tile<SumValid<float>, float> : &sum_tile<Sum<float>, float>;
+#if CENOTE_VECTOR_BYTES < 64  // AVX-512 takes AVX2's
         case DType::f64: return job.omit ? &sum_tile<SumValid<double>, double> : &sum_tile<Sum<double>, double>;
-        default: break;
-    }
-    if (job.epilogue == Epilogue::average && job.work == DType::i32) return &sum_tile<Sum<int32_t>, double>;
-    if (job.epilogue == Epilogue::average && job.work == DType::i16) return &sum_tile<Sum<int16_t>, double>;
-#if CENOTE_VECTOR_BYTES < 64  // AVX-512 takes AVX2's for other integers
-    switch (job.work) {       // integers wrap, which C++ allows for unsigned ones only
-        case DType::i64: return &sum_tile<Sum<uint64_t>, uint64_t>;
-        case DType::i32: return &sum_tile<Sum<int32_t>, int64_t>;
-        case DType::i16: return &sum_tile<Sum<int16_t>, int64_t>;
-        default: break;
-    }
+        case DType::i64:
+            return &sum_tile<Sum<uint64_t>, uint64_t>;  // integers wrap, which C++ allows for unsigned ones only
+#else
+        case DType::f64: return job.omit ? nullptr : &sum_tile<Sum<double>, double>;
 #endif
-    return nullptr;
+        case DType::i32: return average ? &sum_tile<Sum<int32_t>, double> : &sum_tile<Sum<int32_t>, int64_t>;
+        case DType::i16: return average ? &sum_tile<Sum<int16_t>, double> : &sum_tile<Sum<int16_t>, int64_t>;
+        default: return nullptr;
+    }
 }
 
 const RowKernels* sum_rows(DType work) {
