@@ -135,13 +135,19 @@ children = []
 def handler(*_):
     children.append(os.fork())
 signal.signal(signal.SIGALRM, handler)
-signal.setitimer(signal.ITIMER_REAL, 0.02)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
 try:
     cn.conv(x, w)
+    if children == [0]:  # forked between two jobs of the call, none of whose threads are missed
+        os._exit(8)
 except RuntimeError as error:
     assert "forked" in str(error), error
     os._exit(7 if children == [0] and cn.max_pool(np.arange(4.0), (2,)).tolist() == [1, 3] else 1)
 print(os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]))
 """
-    done = in_a_fresh_python(code, CENOTE_NUM_THREADS="2")
-    assert done.stdout.strip() == "7", done.stderr
+    codes = []
+    while "7" not in codes and len(codes) < 10:
+        done = in_a_fresh_python(code, CENOTE_NUM_THREADS="2")
+        codes.append(done.stdout.strip())
+        assert codes[-1] in ("7", "8"), done.stderr
+    assert "7" in codes
