@@ -374,3 +374,8 @@ def test_hints_are_not_imported_before_something_is_wrong() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False", "True"]
+
+
+def test_a_border_type_that_is_an_array_of_one_int() -> None:
+    with pytest.raises(TypeError, match="write max_pool"):
+        cn.max_pool(np.ones((4, 4)), (2, 2), border_type=np.array(2))  # type: ignore[call-overload]

@@ -279,7 +279,7 @@ def on_picture(draft: Draft) -> None:
 
 def border_type(draft: Draft, value: Any) -> Note | None:
     """OpenCV's, whose results are as many as the elements."""
-    word = OF_OPENCV.get(value) if is_one_int(value) else None
+    word = OF_OPENCV.get(int(value)) if is_one_int(value) else None  # an array of one int has no hash
     if word is None:
         return padding_mode(draft, value)
     if draft.name not in FILTERS:
