@@ -20,7 +20,8 @@ kernels/line_buffer_max kernels/line_buffer_argmax kernels/line_buffer_sum kerne
 kernels/column_strips kernels/row_ends kernels/few_lanes kernels/streaming_stores kernels/conv_core
 kernels/conv_paths kernels/conv_winograd kernels/conv_fft kernels/conv_small_planes kernels/order kernels/order_paths
 kernels/direct_uint kernels/unpool_layouts spec/order spec/layouts spec/windows_of_nan spec/pool spec/weighted
-spec/filtering spec/result_dtypes autodiff/derivatives autodiff/conv_derivatives autodiff/second_order
+spec/weighted_disjoint spec/filtering spec/result_dtypes
+autodiff/derivatives autodiff/conv_derivatives autodiff/second_order
 """
 
 
