@@ -13,7 +13,7 @@ from . import _core, threadpool
 from .arguments.errors import BadType, BadValue, describe_type, format_value, public
 from .threadpool import MOST_THREADS
 
-KEPT, MOST_KEPT = 256, 2**20  # MiB of large results
+KEPT, MOST_KEPT = 256, 2**20  # MiB in the buffer cache
 
 
 def usable_cpus() -> int:
@@ -47,7 +47,7 @@ def threads_from_environment() -> int:
 
 
 def kept_from_environment() -> int:
-    """MiB of memory of large results that are kept for the next ones."""
+    """The limit of the buffer cache, in MiB."""
     text = os.environ.get("CENOTE_KEPT_MIB", "").strip()
     found = number_from_environment("CENOTE_KEPT_MIB", text, "a number of MiB", 0, MOST_KEPT) if text else None
     return KEPT if found is None else found
@@ -160,7 +160,7 @@ def config() -> dict[str, str]:
         "cenote": metadata.version("cenote"),
         "SIMD level": f"{_core.level()} (this CPU can run: {', '.join(_core.levels())})",
         "threads": f"{_core.num_threads()} ({usable_cpus()} CPUs usable)",
-        "kept": f"the memory of large results, up to {_core.cache_limit() >> 20} MiB",
+        "buffer cache": f"up to {_core.cache_limit() >> 20} MiB of freed results",
         "NumPy": np.__version__,
         "JAX": describe_jax(),
         "torch": describe_torch(),
