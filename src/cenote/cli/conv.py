@@ -16,7 +16,7 @@ from .windows import (
     transformed,
 )
 
-HELP = "convolve the array in a file with the filter in another, part by part"
+HELP = "convolve the array in a file with the filters in another, part by part"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,9 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", metavar="OUT", help=".npy, .npz, .png, .tif or .zarr")
     add_window_arguments(parser)
     parser.add_argument("--bias", metavar="FILE.npy", help="one number per output channel")
-    parser.add_argument("--groups", type=positive, default=1, help="groups of channels (default: 1)")
-    parser.add_argument("--layout", choices=("channels_last", "channels_first"), default="channels_last")
-    parser.add_argument("--dtype", help="of the result")
+    parser.add_argument("--groups", type=positive, default=1, help="number of groups of channels (default: 1)")
+    parser.add_argument(
+        "--layout",
+        choices=("channels_last", "channels_first"),
+        default="channels_last",
+        help="position of the channel axis (default: channels_last)",
+    )
+    parser.add_argument("--dtype", help="dtype of the result")
     add_io_arguments(parser)
 
 

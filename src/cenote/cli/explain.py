@@ -32,19 +32,19 @@ def float_or_none(text: str) -> float | None:
 REDUCERS = ("add", "multiply", "maximum", "minimum", "logaddexp")
 # Flags of single functions: the argument, and how its text is read.
 OPTIONS: dict[str, dict[str, Any]] = {
-    "nan": {"choices": ("propagate", "omit"), "help": "what a NaN in a window does"},
-    "ties": {"choices": ("first", "split"), "help": "of max and min: which of several equal elements get the gradient"},
-    "dtype": {"help": "of the result, to which it is rounded: of functions that take it"},
-    "divisor": {"type": float, "help": "of avg: what it divides by"},
-    "p": {"type": float, "help": "of lp (default: 2)"},
-    "beta": {"type": float, "help": "of smooth_max (default: 1)"},
-    "groups": {"type": positive, "help": "of conv and conv_transpose: groups of channels"},
-    "layout": {"choices": ("channels_last", "channels_first"), "help": "of conv and conv_transpose"},
-    "bias": {"metavar": "B,B", "type": floats, "help": "of conv and conv_transpose: one for each output channel"},
-    "output-padding": {"metavar": "N,N", "type": ints_or_int, "help": "of conv_transpose"},
-    "output-shape": {"metavar": "N,N", "type": ints, "help": "of conv_transpose: spatial sizes of the result"},
-    "init": {"type": float, "help": "of pool: what the fold begins with"},
-    "reduce-fn": {"choices": REDUCERS, "help": "of pool: the NumPy function that is folded over a window"},
+    "nan": {"choices": ("propagate", "omit"), "help": "whether NaN propagates (default) or is left out"},
+    "ties": {"choices": ("first", "split"), "help": "for max and min: which of equal elements get the gradient"},
+    "dtype": {"help": "dtype of the result, to which it is rounded, for functions that take one"},
+    "divisor": {"type": float, "help": "for avg: the divisor"},
+    "p": {"type": float, "help": "for lp: order of the norm (default: 2)"},
+    "beta": {"type": float, "help": "for smooth_max: sharpness (default: 1)"},
+    "groups": {"type": positive, "help": "for conv and conv_transpose: number of groups of channels"},
+    "layout": {"choices": ("channels_last", "channels_first"), "help": "for conv and conv_transpose"},
+    "bias": {"metavar": "B,B", "type": floats, "help": "for conv and conv_transpose: one for each output channel"},
+    "output-padding": {"metavar": "N,N", "type": ints_or_int, "help": "for conv_transpose: elements added at the end"},
+    "output-shape": {"metavar": "N,N", "type": ints, "help": "for conv_transpose: spatial sizes of the result"},
+    "init": {"type": float, "help": "for pool: what the fold starts from"},
+    "reduce-fn": {"choices": REDUCERS, "help": "for pool: the NumPy function that is folded over a window"},
 }
 
 
@@ -52,16 +52,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("op", metavar="OP", help="max, avg, adaptive_max, conv, … or the full name of a function")
     parser.add_argument("--shape", metavar="N,N", type=ints, help="shape of the input, which gets example data")
     parser.add_argument("--input", metavar="IN", help="a file with the input instead, as in cenote pool")
-    parser.add_argument("--window", metavar="N,N", type=sizes, help="its size on each axis")
-    parser.add_argument("--output-size", metavar="N,N", type=ints_or_int, help="of adaptive pooling")
-    parser.add_argument("--filter", metavar="N,N", type=ints, help="of conv and conv_transpose: the shape of w")
+    parser.add_argument("--window", metavar="N,N", type=sizes, help="window size on each axis")
+    parser.add_argument("--output-size", metavar="N,N", type=ints_or_int, help="for adaptive pooling: number of bins")
+    parser.add_argument("--filter", metavar="N,N", type=ints, help="for conv and conv_transpose: the shape of w")
     add_window_arguments(parser)
     parser.set_defaults(padding=None, dilation=None)
     parser.add_argument(
-        "--axes", metavar="I,I", type=ints_or_int, help="the axes of the window (default: the last ones)"
+        "--axes", metavar="I,I", type=ints_or_int, help="axes that the window applies to (default: the last ones)"
     )
     parser.add_argument("--ceil-mode", action="store_true", help="keep the partial windows at the end of each axis")
-    parser.add_argument("--count-exclude-pad", action="store_true", help="of avg: do not count padding")
+    parser.add_argument("--count-exclude-pad", action="store_true", help="for avg: do not count padding in the divisor")
     for name, options in OPTIONS.items():
         parser.add_argument(f"--{name}", **options)
     # None is a value of it: it leaves padding out.
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="V",
         type=float_or_none,
         default=argparse.SUPPRESS,
-        help="of smooth_max: what padding counts as, or none (default: 0)",
+        help="for smooth_max: what padding counts as, or none (default: 0)",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help=".svg, .png or .html (default: text on the terminal)")
     parser.add_argument("--html", action="store_true", help="a page with all windows, to FILE or to the terminal")

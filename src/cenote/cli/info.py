@@ -9,20 +9,25 @@ from typing import Any
 from .errors import CommandError
 from .windows import add_window_arguments, ints_or_int, one_line_errors, sizes
 
-HELP = "say what an array in a file is, and what a call would give and cost"
+HELP = "describe the array in a file, and what pooling it would give and cost"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="IN", help=".npy, .npz (or file.npz:name), .png, .jpg, .tif, .zarr or .nc")
     parser.add_argument(
-        "--op", choices=("max", "min", "avg", "sum", "lp", "smooth_max", "median", "mode"), default="max"
+        "--op",
+        choices=("max", "min", "avg", "sum", "lp", "smooth_max", "median", "mode"),
+        default="max",
+        help="what to compute from each window (default: max)",
     )
-    parser.add_argument("--window", metavar="N,N", type=sizes, help="say also what pooling with it gives")
+    parser.add_argument("--window", metavar="N,N", type=sizes, help="also describe pooling with this window")
     add_window_arguments(parser)
-    parser.add_argument("--axes", metavar="I,I", type=ints_or_int)
-    parser.add_argument("--ceil-mode", action="store_true")
-    parser.add_argument("--dtype")
-    parser.add_argument("--var", metavar="NAME", help="of a netCDF file: the variable")
+    parser.add_argument(
+        "--axes", metavar="I,I", type=ints_or_int, help="axes that the window applies to (default: the last ones)"
+    )
+    parser.add_argument("--ceil-mode", action="store_true", help="keep the partial windows at the end of each axis")
+    parser.add_argument("--dtype", help="dtype of the result")
+    parser.add_argument("--var", metavar="NAME", help="variable of a netCDF file (default: all)")
 
 
 def run(arguments: argparse.Namespace) -> int:

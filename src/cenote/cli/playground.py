@@ -6,7 +6,7 @@ import argparse
 
 from .errors import CommandError
 
-HELP = "open a page in the browser that takes a call apart: windows, formulas, gradients, the same call elsewhere"
+HELP = "open a page in the browser that takes a call apart: windows, formulas, gradients, equivalents"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

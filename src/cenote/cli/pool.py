@@ -34,22 +34,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="IN", help=".npy, .npz (or file.npz:name), .png, .jpg, .tif, .zarr or .nc")
     parser.add_argument("output", metavar="OUT", help=".npy, .npz, .png, .tif, .zarr or .nc")
     parser.add_argument(
-        "--op", choices=tuple(POOLS), default="max", help="what is computed of each window (default: max)"
+        "--op", choices=tuple(POOLS), default="max", help="what to compute from each window (default: max)"
     )
     parser.add_argument(
-        "--window", metavar="N,N", type=sizes, required=True, help="its size on each axis, or dim=N,… for netCDF"
+        "--window", metavar="N,N", type=sizes, required=True, help="window size on each axis, or dim=N,… for netCDF"
     )
     add_window_arguments(parser)
     parser.add_argument(
-        "--axes", metavar="I,I", type=ints_or_int, help="the axes of the window (default: the last ones)"
+        "--axes", metavar="I,I", type=ints_or_int, help="axes that the window applies to (default: the last ones)"
     )
     parser.add_argument("--ceil-mode", action="store_true", help="keep the partial windows at the end of each axis")
-    parser.add_argument("--nan", choices=("propagate", "omit"), help="what a NaN in a window does")
-    parser.add_argument("--dtype", help="of the result; a picture keeps its own by default")
-    parser.add_argument("--count-exclude-pad", action="store_true", help="of avg: do not count padding")
-    parser.add_argument("--p", type=float, help="of lp (default: 2)")
-    parser.add_argument("--beta", type=float, help="of smooth_max (default: 1)")
-    parser.add_argument("--var", metavar="NAME", help="of a netCDF file: the variable to pool")
+    parser.add_argument(
+        "--nan", choices=("propagate", "omit"), help="whether a NaN in a window propagates (default) or is left out"
+    )
+    parser.add_argument("--dtype", help="dtype of the result; a picture keeps its own by default")
+    parser.add_argument("--count-exclude-pad", action="store_true", help="for avg: do not count padding in the divisor")
+    parser.add_argument("--p", type=float, help="for lp: order of the norm (default: 2)")
+    parser.add_argument("--beta", type=float, help="for smooth_max: sharpness (default: 1)")
+    parser.add_argument("--var", metavar="NAME", help="variable of a netCDF file to pool")
     add_io_arguments(parser)
 
 

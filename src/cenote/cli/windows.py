@@ -22,18 +22,27 @@ def add_io_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists")
     parser.add_argument("--chunks", metavar="N,N", type=ints, help="chunks of OUT, if it is a zarr (default: as in IN)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="compute on a dask.distributed cluster (zarr to zarr)")
-    parser.add_argument(
-        "--threads", metavar="N", type=thread_number, help="how many threads to use (default: all CPUs)"
-    )
+    parser.add_argument("--threads", metavar="N", type=thread_number, help="number of threads (default: all CPUs)")
     parser.add_argument("--quiet", action="store_true", help="no progress bar and no summary")
 
 
 def add_window_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--stride", metavar="N,N", type=sizes, help="an int, one per axis, or dim=N,… for netCDF")
     parser.add_argument(
-        "--padding", metavar="N,N", type=padding, default=0, help="an int, one per axis, low:high pairs, valid or same"
+        "--stride",
+        metavar="N,N",
+        type=sizes,
+        help="step between windows: an int, one per axis, or dim=N,… for netCDF (default: the window; 1 for filters)",
     )
-    parser.add_argument("--dilation", metavar="N,N", type=sizes, default=1)
+    parser.add_argument(
+        "--padding",
+        metavar="N,N",
+        type=padding,
+        default=0,
+        help="elements added at the ends of an axis: an int, one per axis, low:high pairs, valid or same (default: 0)",
+    )
+    parser.add_argument(
+        "--dilation", metavar="N,N", type=sizes, default=1, help="spacing between the elements of a window (default: 1)"
+    )
 
 
 # ------------------------------------------------------------------------------------------------- flags
