@@ -32,7 +32,7 @@ def adaptive_max_pool(
     ----------
     x : array_like or Tensor
         Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
-        xarray array gives a result of its own kind.
+        xarray array gives a result of the same kind.
     output_size : int, tuple of (int or None), or dict
         Number of bins along each pooled axis; None keeps the axis as it is. A tuple applies to the trailing axes, or to
         ``axes``. An int applies to every axis in ``axes``, which is then required. For an xarray object: a dict of
@@ -107,7 +107,7 @@ def adaptive_avg_pool(
     ----------
     x : array_like or Tensor
         Input of any rank and memory layout; bool, integer, floating or complex dtype. A torch tensor or a JAX, dask or
-        xarray array gives a result of its own kind.
+        xarray array gives a result of the same kind.
     output_size : int, tuple of (int or None), or dict
         Number of bins along each pooled axis; None keeps the axis as it is. A tuple applies to the trailing axes, or to
         ``axes``. An int applies to every axis in ``axes``, which is then required. For an xarray object: a dict of
@@ -169,7 +169,7 @@ def global_max_pool(x: ArrayLike, *, axes: int | Sequence[int], out: NDArray[Any
     ----------
     x : array_like or Tensor
         Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
-        xarray array gives a result of its own kind.
+        xarray array gives a result of the same kind.
     axes : int or sequence of int
         Axes of ``x`` to pool over. For an xarray object: dimension names.
     out : ndarray, optional
@@ -225,7 +225,7 @@ def global_avg_pool(
     ----------
     x : array_like or Tensor
         Input of any rank and memory layout; bool, integer, floating or complex dtype. A torch tensor or a JAX, dask or
-        xarray array gives a result of its own kind.
+        xarray array gives a result of the same kind.
     axes : int or sequence of int
         Axes of ``x`` to pool over. For an xarray object: dimension names.
     dtype : dtype, optional

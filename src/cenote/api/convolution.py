@@ -49,7 +49,7 @@ def conv(
     x : array_like or Tensor
         Input of shape ``(*batch, *spatial, C)``, or ``(*batch, C, *spatial)`` with channels first. It has as many
         spatial axes as ``w``, at least one, and any number of batch axes, including none. A torch tensor or a JAX, dask
-        or xarray array gives a result of its own kind.
+        or xarray array gives a result of the same kind.
     w : array_like or Tensor
         Filters of shape ``(*k, C/groups, O)``, or ``(O, C/groups, *k)`` with channels first.
     bias : array_like or Tensor, optional
@@ -68,10 +68,10 @@ def conv(
     layout : {"channels_last", "channels_first"}, optional
         Position of the channel axis in ``x``, ``w`` and the result.
     dtype : dtype, optional
-        Dtype of the result; by default the promoted dtype of the operands. Given, it also makes integers accumulate in
-        64 bits and half precision in float32. An integer dtype gets the value rounded to nearest, ties to even, and
-        clipped to its range; NaN becomes 0. An integer result has no derivative. A complex operand needs a complex
-        dtype.
+        Dtype of the result; by default the promoted dtype of the operands. If it is given, integers are accumulated in
+        64 bits, and floats in the wider of their own dtype and this one. An integer dtype gets the value rounded to
+        nearest, ties to even, and clipped to its range; NaN becomes 0. An integer result has no derivative. A complex
+        operand needs a complex dtype.
     out : ndarray, optional
         Array to write the result to, which is then returned. It must have the shape and dtype of the result, may have
         any strides, and must not share memory with an input. NumPy inputs only.
@@ -139,7 +139,7 @@ def conv_transpose(
     ----------
     x : array_like or Tensor
         Input of shape ``(*batch, *spatial, C)``, or ``(*batch, C, *spatial)`` with channels first. A torch tensor or a
-        JAX, dask or xarray array gives a result of its own kind.
+        JAX, dask or xarray array gives a result of the same kind.
     w : array_like or Tensor
         Filters of the :func:`conv` that it transposes: ``(*k, O/groups, C)``, or ``(C, O/groups, *k)`` with channels
         first.
@@ -166,10 +166,10 @@ def conv_transpose(
     layout : {"channels_last", "channels_first"}, optional
         Position of the channel axis in ``x``, ``w`` and the result.
     dtype : dtype, optional
-        Dtype of the result; by default the promoted dtype of the operands. Given, it also makes integers accumulate in
-        64 bits and half precision in float32. An integer dtype gets the value rounded to nearest, ties to even, and
-        clipped to its range; NaN becomes 0. An integer result has no derivative. A complex operand needs a complex
-        dtype.
+        Dtype of the result; by default the promoted dtype of the operands. If it is given, integers are accumulated in
+        64 bits, and floats in the wider of their own dtype and this one. An integer dtype gets the value rounded to
+        nearest, ties to even, and clipped to its range; NaN becomes 0. An integer result has no derivative. A complex
+        operand needs a complex dtype.
     out : ndarray, optional
         Array to write the result to, which is then returned. It must have the shape and dtype of the result, may have
         any strides, and must not share memory with an input. NumPy inputs only.

@@ -42,7 +42,7 @@ def correlate(
     ----------
     x : array_like or Tensor
         Input of any rank. Axes that are not filtered are batch axes. A torch tensor or a JAX, dask or xarray array
-        gives a result of its own kind.
+        gives a result of the same kind.
     k : array_like or Tensor
         Filter with one axis for each filtered axis of ``x``.
     mode : {"full", "same", "valid"}, optional
@@ -75,8 +75,8 @@ def correlate(
     A complex filter is not conjugated: for the complex correlation of ``np.correlate`` and ``scipy.signal.correlate``
     pass ``k.conj()``.
 
-    ``x`` and ``k`` are not exchanged if ``k`` is longer, as NumPy does with "same" and "valid", and SciPy with "valid":
-    "same" has the size of ``x``, and "valid" is then a ValueError.
+    If ``k`` is longer than ``x``, NumPy swaps the two for "same" and "valid", and SciPy for "valid". cenote does not:
+    "same" has the size of ``x``, and "valid" is a ValueError.
 
     Long filters are applied by FFT where that is faster. Integers wrap around in the promoted dtype; bool is a
     TypeError.
@@ -115,7 +115,7 @@ def convolve(
     ----------
     x : array_like or Tensor
         Input of any rank. Axes that are not filtered are batch axes. A torch tensor or a JAX, dask or xarray array
-        gives a result of its own kind.
+        gives a result of the same kind.
     k : array_like or Tensor
         Filter with one axis for each filtered axis of ``x``.
     mode : {"full", "same", "valid"}, optional
@@ -144,8 +144,8 @@ def convolve(
 
     Notes
     -----
-    ``x`` and ``k`` are not exchanged if ``k`` is longer, as NumPy does with "same" and "valid", and SciPy with "valid":
-    "same" has the size of ``x``, and "valid" is then a ValueError.
+    If ``k`` is longer than ``x``, NumPy swaps the two for "same" and "valid", and SciPy for "valid". cenote does not:
+    "same" has the size of ``x``, and "valid" is a ValueError.
 
     Long filters are applied by FFT where that is faster. Integers wrap around in the promoted dtype; bool is a
     TypeError.

@@ -50,8 +50,8 @@ def reducer(
 
     Notes
     -----
-    ``a`` is what was folded so far, ``b`` the next element. Both functions are called on whole arrays, once per window
-    offset. Second derivatives need a ``partials`` made of NumPy functions with a derivative.
+    ``a`` is the result so far, ``b`` the next element. Both functions are called on whole arrays, once per window
+    offset. Second derivatives need ``partials`` to be made of NumPy functions that have a derivative.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def pool(
     ----------
     x : array_like or Tensor
         Input of any rank and memory layout; bool, integer, floating or complex dtype. A torch tensor or a JAX, dask or
-        xarray array gives a result of its own kind.
+        xarray array gives a result of the same kind.
     window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
         applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension

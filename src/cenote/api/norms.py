@@ -33,7 +33,7 @@ def lp_pool(
     ----------
     x : array_like or Tensor
         Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
-        xarray array gives a result of its own kind.
+        xarray array gives a result of the same kind.
     window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
         applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
@@ -113,7 +113,7 @@ def smooth_max_pool(
     ----------
     x : array_like or Tensor
         Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
-        xarray array gives a result of its own kind.
+        xarray array gives a result of the same kind.
     window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
         applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension

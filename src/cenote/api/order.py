@@ -39,7 +39,7 @@ def median_pool(
     ----------
     x : array_like or Tensor
         Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
-        xarray array gives a result of its own kind.
+        xarray array gives a result of the same kind.
     window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
         applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
@@ -132,7 +132,7 @@ def mode_pool(
     ----------
     x : array_like or Tensor
         Input of any rank and memory layout; bool or integer dtype. A torch tensor or a JAX, dask or xarray array gives
-        a result of its own kind.
+        a result of the same kind.
     window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
         applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
@@ -159,9 +159,10 @@ def mode_pool(
     Returns
     -------
     ndarray or Tensor
-        Most frequent element of each window, the smallest of several, in the dtype of ``x``. A window of nothing but
-        padding gives 0, or False. It has no derivative. On an xarray object the keyword ``coord_func`` chooses the
-        coordinates along pooled dimensions: "mean", the default, "first", "last", "min", "max" or "center".
+        Most frequent element of each window, in the dtype of ``x``; the smallest, if several are equally frequent. A
+        window of nothing but padding gives 0, or False. It has no derivative. On an xarray object the keyword
+        ``coord_func`` chooses the coordinates along pooled dimensions: "mean", the default, "first", "last", "min",
+        "max" or "center".
 
     See Also
     --------

@@ -45,7 +45,7 @@ def max_pool(
     ----------
     x : array_like or Tensor
         Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
-        xarray array gives a result of its own kind.
+        xarray array gives a result of the same kind.
     window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
         applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
@@ -81,7 +81,7 @@ def max_pool(
     -------
     y : ndarray or Tensor
         The largest element of each window, in the dtype of ``x``. A window of nothing but padding gives −inf for
-        floats, the smallest value of an integer dtype, False. On an xarray object the keyword ``coord_func`` chooses
+        floats, the smallest value of an integer dtype, or False. On an xarray object the keyword ``coord_func`` chooses
         the coordinates along pooled dimensions: "mean", the default, "first", "last", "min", "max" or "center".
     indices : ndarray of int64
         Only with ``return_indices=True``: flat row-major index over the pooled axes of the unpadded input; −1 for a
@@ -158,7 +158,7 @@ def min_pool(
     ----------
     x : array_like or Tensor
         Input of any rank and memory layout; bool, integer or real floating dtype. A torch tensor or a JAX, dask or
-        xarray array gives a result of its own kind.
+        xarray array gives a result of the same kind.
     window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
         applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
@@ -194,8 +194,8 @@ def min_pool(
     -------
     y : ndarray or Tensor
         The smallest element of each window, in the dtype of ``x``. A window of nothing but padding gives +inf for
-        floats, the largest value of an integer dtype, True. On an xarray object the keyword ``coord_func`` chooses the
-        coordinates along pooled dimensions: "mean", the default, "first", "last", "min", "max" or "center".
+        floats, the largest value of an integer dtype, or True. On an xarray object the keyword ``coord_func`` chooses
+        the coordinates along pooled dimensions: "mean", the default, "first", "last", "min", "max" or "center".
     indices : ndarray of int64
         Only with ``return_indices=True``: flat row-major index over the pooled axes of the unpadded input; −1 for a
         window without an element.
@@ -280,7 +280,7 @@ def output_shape(
 
     See Also
     --------
-    max_pool : The arguments in use.
+    max_pool : A function with these arguments.
     conv : Has the same size rules, with stride 1 by default.
 
     Notes

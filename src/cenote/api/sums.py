@@ -39,7 +39,7 @@ def sum_pool(
     ----------
     x : array_like or Tensor
         Input of any rank and memory layout; bool, integer, floating or complex dtype. A torch tensor or a JAX, dask or
-        xarray array gives a result of its own kind.
+        xarray array gives a result of the same kind.
     window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
         applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension
@@ -89,7 +89,7 @@ def sum_pool(
     sums, and no drift along an axis. The result has the same bits for every number of threads, SIMD level and memory
     layout.
 
-    float16 and bfloat16 are accumulated in float32. Integer sums wrap around past 64 bits.
+    float16 and bfloat16 are accumulated in float32. Integer sums wrap around in 64 bits.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def avg_pool(
     ----------
     x : array_like or Tensor
         Input of any rank and memory layout; bool, integer, floating or complex dtype. A torch tensor or a JAX, dask or
-        xarray array gives a result of its own kind.
+        xarray array gives a result of the same kind.
     window : int, tuple of int, or dict
         Window size along each pooled axis. A tuple applies to the trailing ``len(window)`` axes, or to ``axes``. An int
         applies to every axis in ``axes``, which is then required. For an xarray object: a dict of sizes by dimension

@@ -35,7 +35,7 @@ def max_unpool(
     Parameters
     ----------
     y : array_like or Tensor
-        Pooled values. A torch tensor or a JAX, dask or xarray array gives a result of its own kind.
+        Pooled values. A torch tensor or a JAX, dask or xarray array gives a result of the same kind.
     indices : array_like of int
         Where each value goes, as returned by ``max_pool(..., return_indices=True)``: flat row-major index over the
         pooled axes of the result. Values with index −1 are skipped; any other index out of range is a ValueError.
@@ -49,14 +49,14 @@ def max_unpool(
     padding : int, tuple of int, tuple of (int, int) pairs, or str, optional
         Number of elements added at both ends of every window axis: one int for all, one int per axis, or one
         ``(low, high)`` pair per axis. "valid" adds none. "same" pads for ``ceil(n / stride)`` outputs; if the total is
-        odd, the extra element goes to the high end ("same_lower": to the low end). The same as in
-        the pooling call.
+        odd, the extra element goes to the high end ("same_lower": to the low end). Use the padding
+        of the pooling call.
     dilation : int or tuple of int, optional
         Spacing between the elements of a window: one int for all window axes, or one per axis.
     axes : int or sequence of int, optional
         Axes of ``y`` that the window applies to, in the order of ``window``. Defaults to the trailing axes.
     output_shape : sequence of int, optional
-        Sizes of the pooled axes of the result, any that contain the indices. Defaults to the smallest input that pools
+        Sizes of the pooled axes of the result: any that contain all indices. Defaults to the smallest input that pools
         to the shape of ``y``; with "same", to the output size times the stride.
     out : ndarray, optional
         Array to write the result to, which is then returned. It must have the shape and dtype of the result, may have

@@ -13,8 +13,8 @@ array([[ 0.,  0.,  0.,  0.],
        [ 0.,  0.,  0.,  0.],
        [ 0., 13.,  0., 15.]])
 
-Unlike there, dilation, groups and output paddings work, of tied elements only the first has the derivative, and that
-by an integer array is zeros, not None. ``Tensor`` is cenote's.
+Unlike there, dilation, groups and output paddings work; of tied elements only the first gets the derivative; and the
+derivative with respect to an integer array is zeros, not None. ``Tensor`` is cenote's.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def conv2d(
     input_layout: Any = None,
     filter_layout: Any = None,
 ) -> Any:
-    """Each window times each filter, added up: (N, H, W, C) and (K_h, K_w, C/groups, O) → (N, H', W', O).
+    """Sum of the products of each window with each filter: (N, H, W, C) and (K_h, K_w, C/groups, O) → (N, H', W', O).
 
     >>> import numpy as np
     >>> from cenote.dialects import nabla
@@ -294,7 +294,7 @@ def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any])
 
 @public
 def grad(fn: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """The function that gives the gradient of a scalar function ``fn`` by its arguments ``argnums``.
+    """A function that returns the gradient of a scalar function ``fn`` with respect to its arguments ``argnums``.
 
     >>> import numpy as np
     >>> import cenote.dialects.nabla as nb
@@ -306,7 +306,7 @@ def grad(fn: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[.
     fn : callable
         Function of arrays that returns a scalar.
     argnums : int or sequence of int, optional
-        Position of the argument to differentiate by, or several.
+        Position of the argument to differentiate with respect to, or several.
 
     Returns
     -------

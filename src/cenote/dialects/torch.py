@@ -7,7 +7,7 @@ of cenote holds:
 - of several NaN in a window the first is chosen, not the last; a window of padding only, which dilation makes
   possible, has index −1;
 - ``lp_pool`` is the p-norm, (Σ|x|ᵖ)^(1/p): no NaN for negative numbers, and nothing is scaled in ``ceil_mode``;
-- of several values that ``max_unpool`` puts in one element the last stays, and the gradient goes to it alone;
+- of several values that ``max_unpool`` puts in one element the last is kept, and the gradient goes to it alone;
 - every real dtype has a maximum, half precision an average and every integer a transposed convolution, in every
   dimension;
 - a convolution of no input channels is the bias, in all output channels; a transposed one whose padding leaves nothing
@@ -211,8 +211,8 @@ def _lp_pool(
     array([[3., 6.]])
 
     ``norm_type`` is any number above 0; ``inf`` gives the largest and ``-inf`` the smallest magnitude. torch leaves out
-    the |·|, which makes NaN of negative numbers with an odd p and a sum with signs of p = 1, scales the windows that
-    ``ceil_mode`` adds, and takes roots of truncated averages of integers: here the norm is what its name says.
+    the |·|, which gives a signed sum for p = 1, and NaN for negative sums with other odd p. It also scales the windows
+    that ``ceil_mode`` adds, and takes roots of truncated averages of integers: here the norm is what its name says.
     """
     data = planes(rank, input)
     dtype = dtype_of(data)
@@ -282,7 +282,7 @@ def _max_unpool(
     padding: Ints = 0,
     output_size: Sequence[int] | None = None,
 ) -> Any:
-    """Pooled values back where they came from, and zero everywhere else.
+    """Pooled values put back where they came from, and zero everywhere else.
 
     >>> import numpy as np
     >>> from cenote.dialects import torch as F
@@ -322,7 +322,7 @@ def _conv(
     dilation: Ints = 1,
     groups: int = 1,
 ) -> Any:
-    """Each window of the input, (N, C, …), times each filter of ``weight``, (O, C/groups, …), added up.
+    """Sum of the products of each window of the input, (N, C, …), with each filter of ``weight``, (O, C/groups, …).
 
     >>> import numpy as np
     >>> from cenote.dialects import torch as F
@@ -358,7 +358,7 @@ def _conv_transpose(
     groups: int = 1,
     dilation: Ints = 1,
 ) -> Any:
-    """Each element of the input, (N, C, …), times each filter of ``weight``, (C, O/groups, …), added up where they lie.
+    """Each element of the input, (N, C, …), times each filter of ``weight``, (C, O/groups, …), overlaps summed.
 
     >>> import numpy as np
     >>> from cenote.dialects import torch as F

@@ -1,4 +1,4 @@
-"""cenote for people of torch: the names of ``torch.nn.functional`` and ``torch.nn``, and :func:`accelerate`.
+"""cenote for torch users: the names of ``torch.nn.functional`` and ``torch.nn``, and :func:`accelerate`.
 
 >>> import torch
 >>> import cenote.torch as F
@@ -11,9 +11,9 @@ tensor([[[ 5.,  7.],
 >>> x.grad[0, 1]
 tensor([0., 1., 0., 1.])
 
-The functions have the signatures, defaults, shapes and dtypes of ``torch.nn.functional``, see
-:mod:`cenote.dialects.torch` for what differs, and the layers those of ``torch.nn``. ``accelerate(model)`` replaces the
-pooling layers of a model. Tensors are on the CPU.
+The functions have the signatures, defaults, shapes and dtypes of ``torch.nn.functional``, and the layers those of
+``torch.nn``; :mod:`cenote.dialects.torch` lists what differs. ``accelerate(model)`` replaces the pooling layers of a
+model. Tensors must be on the CPU.
 """
 
 from typing import TYPE_CHECKING

@@ -30,7 +30,7 @@ OVERFLOW = ", without overflow where torch gives inf"
 
 @public
 def accelerate(model: nn.Module, *, verbose: bool = False) -> list[tuple[str, nn.Module, nn.Module]]:
-    """Replace the pooling layers of a model by those of cenote, in place, without a change of its results.
+    """Replace the pooling layers of a model with those of cenote, in place, without changing its results.
 
     >>> import torch, cenote.torch
     >>> model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2))
@@ -41,7 +41,7 @@ def accelerate(model: nn.Module, *, verbose: bool = False) -> list[tuple[str, nn
     Parameters
     ----------
     model : torch.nn.Module
-        Its layers are replaced wherever they are submodules, at any depth; the model itself is the same object. A layer
+        Layers are replaced wherever they are submodules, at any depth; the model itself stays the same object. A layer
         that is used in several places stays one layer. A second call finds nothing left to replace.
     verbose : bool, optional
         Print a line for each pooling layer: that it is replaced, or why not.
@@ -57,19 +57,19 @@ def accelerate(model: nn.Module, *, verbose: bool = False) -> list[tuple[str, nn
     them.
 
     Maxima, their indices and their gradients are exactly those of torch; averages and norms, and their gradients, up to
-    rounding. ``LPPool`` gives the norm also where its powers overflow or vanish: of 1e20 in float32, say, where torch
-    gives inf. Where a window has several NaN the gradient and the index are those of the first, in torch of the last. A
-    tensor that is not in the memory of the CPU, or is sparse, quantised or nested, is pooled by torch as before.
+    rounding. ``LPPool`` gives the norm even where its powers overflow or underflow: of 1e20 in float32, say, where
+    torch gives inf. In a window with several NaN, the gradient and the index are those of the first; in torch, of the
+    last. A tensor that is not in CPU memory, or is sparse, quantised or nested, is pooled by torch as before.
 
     These stay as they are:
 
     - ``LPPool`` with an odd or fractional ``norm_type``, or with ``ceil_mode``, where torch does not compute a norm;
-    - ``MaxUnpool`` with windows that overlap, where torch gives gradient to values that another one has overwritten;
-    - layers of a class of the user's that defines more than a constructor, layers with a ``forward`` of their own,
-      compiled and scripted ones;
-    - a ``model`` that is itself a pooling layer, which has no place in which it could be replaced: use
+    - ``MaxUnpool`` with windows that overlap, where torch gives a gradient to values that another has overwritten;
+    - layers of a subclass that defines more than a constructor, layers with a ``forward`` of their own, compiled and
+      scripted layers;
+    - a ``model`` that is itself a pooling layer, because it has no parent to replace it in: use
       ``cenote.torch.MaxPool2d``, and so on;
-    - layers that are no submodules but in a list or a closure, and calls of ``torch.nn.functional``.
+    - layers that are not submodules, such as those in a list or a closure, and calls of ``torch.nn.functional``.
     """
     if not isinstance(model, nn.Module):
         raise BadType(f"model is {describe_type(model)}: a torch.nn.Module is needed")

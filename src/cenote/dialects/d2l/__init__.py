@@ -6,8 +6,8 @@
 array([[4., 5.],
        [7., 8.]], dtype=float32)
 
-The book fills a float32 array, so the result is float32 whatever comes in. An unknown mode, which the book takes
-without a word and answers with zeros, is an error here, and so is a window that does not fit.
+The book fills a float32 array, so the result is float32 whatever the input. An unknown mode, for which the book
+silently returns zeros, is an error here, and so is a window that does not fit.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def pool2d(X: ArrayLike, pool_size: Sequence[int], mode: Literal["max", "avg"] =
            [5.],
            [8.]], dtype=float32)
 
-    Windows are moved by one element and lie inside of the matrix.
+    Windows move by one element and lie inside the matrix.
 
     Parameters
     ----------

@@ -18,10 +18,10 @@ As there, the stride is 1 by default, negative padding crops, a window that does
 - explicit padding goes with any number of batch axes;
 - floats keep their dtype, and averages of integers and bool are float64, from sums that do not overflow;
 - both modes of derivatives follow the first of tied elements, −inf and NaN included, with negative padding too;
-- sizes may be any sequence, a list say.
+- sizes may be any sequence, such as a list.
 
 ``nnx`` and ``linen`` have the four functions too, as ``from flax import nnx`` has them. JAX arrays in, JAX arrays out:
-inside of ``jit``, ``grad`` and every other transformation they are drop-ins for those of flax.
+inside ``jit``, ``grad`` and every other transformation they are drop-in replacements for those of flax.
 """
 
 from __future__ import annotations

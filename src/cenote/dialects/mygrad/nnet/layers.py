@@ -89,7 +89,7 @@ def conv_nd(
     dilation: Ints = 1,
     constant: bool | None = None,
 ) -> Tensor:
-    """Each window times each filter, added up, as a Tensor: (N, C, X0, …) and (F, C, W0, …) → (N, F, G0, …).
+    """Products of each window with each filter, summed, as a Tensor: (N, C, X0, …), (F, C, W0, …) → (N, F, G0, …).
 
     >>> import numpy as np
     >>> from cenote.dialects import mygrad as mg
