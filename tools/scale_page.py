@@ -26,12 +26,16 @@ CHOSEN = 256
 
 TEXT = """# Scale
 
-What is larger than memory is computed in blocks: through [dask](#dask), or from file to file by
+Arrays larger than memory are computed in blocks: through [dask](#dask), or from file to file by
 [the command](command.md). The result has the bits of one call on one array; convolutions agree to rounding.
 
 <!-- Written by tools/scale_page.py from benchmarks/scale.json: change those, not this page. -->
 
 ## dask
+
+```sh
+python -m pip install '.[dask]'
+```
 
 ```python
 >>> import numpy as np
@@ -46,15 +50,15 @@ What is larger than memory is computed in blocks: through [dask](#dask), or from
 array([500002, 500004, 500006])
 ```
 
-- Nothing is computed while a graph is built, and its tasks are made when dask asks for them.
-- There is one task for each block of the result, from just the blocks of the input that it sees. A part of a result
-  computes what that part needs.
+- Nothing is computed while a graph is built, and its tasks are created when dask asks for them.
+- There is one task for each block of the result, from just the blocks of the input that it sees. Part of a result
+  costs only what that part needs.
 - Chunks may have any sizes: smaller than the window, irregular, unrelated to the stride. Nothing is rechunked. Blocks
   of the result follow those of the input.
 - Inside a task cenote uses one thread, because dask runs as many tasks as there are CPUs.
-- A worker that is killed costs its tasks, which others repeat; the result is the same.
-- `array.query-planning` may be on. Then dask itself lacks some of NumPy's functions: where a function that you
-  differentiate uses one, `np.exp` say, the error is dask's `NotImplementedError`.
+- If a worker is killed, others repeat its tasks; the result is the same.
+- `array.query-planning` may be on, but dask then lacks some of NumPy's functions: if a function that you differentiate
+  uses one of them, such as `np.exp`, dask raises a `NotImplementedError`.
 
 A graph of 10,000 blocks takes {graph:.1f} s of CPU time, including its tasks.
 
@@ -71,20 +75,21 @@ A graph of 10,000 blocks takes {graph:.1f} s of CPU time, including its tasks.
 {files}
 
 A volume of 20 GB, 2768×2688×2688 of uint8 in zarr, is pooled by processes that may not allocate more than 1 GB
-(`RLIMIT_DATA`): `python tools/out_of_core.py` shows it, and the tests do the same with less.
+(`RLIMIT_DATA`): `python tools/out_of_core.py` demonstrates it, and the tests do the same with less data.
 
 ## A petabyte
 
-{shape} of uint16 in zarr, average 2×2×2. The command's own planner says what its tasks are. A write covers
-whole shards, so the size of a shard decides:
+{shape} of uint16 in zarr, average 2×2×2. The tasks are those of the command's own
+planner. A write covers whole shards, so the size of a shard decides:
 
-| shards | files | tasks | memory of a task | of 32 at a time | scheduler, hours of CPU time |
+| shards | files | tasks | memory of a task | memory of 32 at a time | scheduler, hours of CPU time |
 |---|---|---|---|---|---|
 {layouts}
 
-The simulation (`tools/petabyte.py`) adds what machines share. Each has {cores} cores, {network:.0f} Gbit/s and
-{memory:.0f} GB, and all share a storage of {storage:.0f} GB/s; stored data are {compression:.1f} times smaller than
-uncompressed ones. Shards of {chosen}³, hours, and what limits them:
+The simulation (`tools/petabyte.py`) adds what tasks share: the scheduler, the network of a machine and the storage.
+Each machine has {cores} cores, {network:.0f} Gbit/s and {memory:.0f} GB, and all share a storage of {storage:.0f} GB/s;
+stored data are {compression:.1f} times smaller than uncompressed ones. Hours for shards of {chosen}³, and what limits
+them:
 
 | machines | `cenote pool` | `cenote pyramid` | pool, storage of {fast:.0f} GB/s | pyramid, the same |
 |---|---|---|---|---|
@@ -95,17 +100,17 @@ lost during a pyramid on {many}; each loss repeats at most {cores} tasks of {rep
 
 ## What breaks first
 
-1. **Files.** {files_none} million chunks in as many files are more than most file systems want. Use shards.
+1. **Files.** {files_none} million chunks in as many files are more than most file systems handle well. Use shards.
 2. **Memory**, if shards are large: a task holds a shard of the result and the eight that it is made of. Shards of 1024³
    need {heavy:.0f} GB for each task, which leaves most cores of a machine idle.
 3. **The network** of the machines while they are few, then **the storage**: more than {enough} machines gain nothing on
    {storage:.0f} GB/s.
 4. **The scheduler**, if blocks are small: {single:.0f} µs for each task. The command keeps 20,000 tasks in the
-   scheduler at a time. A graph of dask is there as a whole: at {each:.0f} µs for each task, {millions:.0f} million take
+   scheduler at a time. A dask graph is built as a whole: at {each:.0f} µs for each task, {millions:.0f} million take
    {minutes:.0f} minutes to build, so compute a larger array in parts.
 5. **Level 0.** A pyramid copies the input, which takes more time than all other levels together.
 
-`cenote pyramid … --resume` resumes after it or the cluster was killed, and ends with the same bytes.
+`cenote pyramid … --resume` continues after the command or the cluster was killed, and ends with the same bytes.
 """
 
 
