@@ -7,8 +7,11 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..arguments.errors import Argument, BadType, BadValue, Deferred, describe_type, format_value, pluralize
 from ..arguments.values import as_int, as_sequence
+from ..dtypes import DType
 
 
 def ints(name: str, value: object, least: int, count: int | None = None) -> tuple[int, ...]:
@@ -23,6 +26,26 @@ def ints(name: str, value: object, least: int, count: int | None = None) -> tupl
         found = pluralize(len(entries), "entry", "entries")
         raise BadValue(f"{name}={format_value(value)} has {found} and needs {count}: one int per axis")
     return tuple(as_int(name, value, entry, least) for entry in entries)
+
+
+# torch's tensors have dtypes of torch's, and no astype.
+
+
+def dtype_of(data: Any) -> DType:
+    """The NumPy dtype of an array of any library; the shape of a tensor may not be known yet."""
+    if isinstance(data.dtype, np.dtype):
+        return data.dtype
+    from ..backends.torch.arrays import numpy_dtype
+
+    return numpy_dtype(data.dtype)  # type: ignore[return-value]
+
+
+def astype(data: Any, dtype: type[np.generic]) -> Any:
+    if hasattr(data, "astype"):
+        return data.astype(dtype)
+    from ..backends.torch.arrays import torch_dtype
+
+    return data.to(torch_dtype(np.dtype(dtype)))
 
 
 unwrapped = functools.cache(inspect.unwrap)

@@ -64,19 +64,6 @@ def planes(rank: int, input: object, channels: bool = True) -> Any:
     return data
 
 
-def dtype_of(data: Any) -> DType:
-    """The NumPy dtype of an array of any library; the shape of a tensor may not be known yet."""
-    if isinstance(data.dtype, np.dtype):
-        return data.dtype
-    from ..backends.torch.arrays import numpy_dtype
-
-    return numpy_dtype(data.dtype)  # type: ignore[return-value]
-
-
-def as_doubles(data: Any) -> Any:
-    return data.double() if hasattr(data, "double") else data.astype(np.float64)
-
-
 # ------------------------------------------------------------------------------------------------- the window
 
 

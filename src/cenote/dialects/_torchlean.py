@@ -14,7 +14,7 @@ from ..autodiff import transforms as autodiff
 from ..autodiff.tensor import Tensor
 from ..backends.dispatch import operand
 from ..dtypes import has_nan, is_complex
-from ._common import call
+from ._common import astype, call, dtype_of
 from ._sections import Texts, with_sections
 
 P = ParamSpec("P")
@@ -108,6 +108,14 @@ def spatial(x: object) -> Any:
     return data
 
 
+def zeroed(values: Any, where: Any) -> Any:
+    """``values`` with zeros, by the library that the array is of: NumPy's function would convert torch's and JAX's."""
+    if hasattr(values, "masked_fill"):
+        return values.masked_fill(where, 0)
+    of = values.__array_namespace__() if hasattr(values, "__array_namespace__") else np
+    return of.where(where, of.zeros((), dtype=values.dtype), values)
+
+
 # ------------------------------------------------------------------------------------------------- derivatives
 
 
@@ -123,7 +131,7 @@ def pulled(f: Function, x: Any, g: object) -> Any:
 
 def differentiable(x: Any) -> Any:
     """Integers are numbers here like any others, not constants."""
-    return x if has_nan(x.dtype) else x.astype(np.float64)
+    return x if has_nan(dtype_of(x)) else astype(x, np.float64)
 
 
 def direction(name: str, given: object, of: str, point: Any) -> Any:

@@ -38,18 +38,16 @@ from ..arguments.errors import BadType, BadValue, format_value, public
 from ..arguments.values import Ints, as_flag, real_number
 from ..backends.dispatch import dispatch
 from ..dtypes import has_nan, is_complex, is_signed
-from ._common import call
+from ._common import astype, call, dtype_of
 from ._missing import missing_names
 from ._torch import (
     NAMES,
-    as_doubles,
     bins,
     by_rank,
     check_averaged,
     check_indices,
     check_kernel,
     checked_divisor,
-    dtype_of,
     operands,
     per_axis,
     planes,
@@ -224,7 +222,7 @@ def _lp_pool(
     window = window_arguments(rank, kernel_size, stride, 0, 1, ceil_mode)
     if power > 0:
         return call(norms.lp_pool, NAMES, data, **window, p=power)
-    return call(pooling.min_pool, NAMES, abs(data if has_nan(dtype) else as_doubles(data)), **window)
+    return call(pooling.min_pool, NAMES, abs(data if has_nan(dtype) else astype(data, np.float64)), **window)
 
 
 lp_pool1d, lp_pool2d, lp_pool3d = by_rank(_lp_pool)

@@ -35,7 +35,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ..api import adaptive, norms, pooling, sums
@@ -46,7 +45,7 @@ from ._classes import answered
 from ._common import call, ints
 from ._missing import missing_names
 from ._sections import with_sections
-from ._torchlean import NAMES, TEXTS, Function, camel_case, form, forms, pulled, pushed, spatial
+from ._torchlean import NAMES, TEXTS, Function, camel_case, form, forms, pulled, pushed, spatial, zeroed
 
 __all__ = [
     "AvgPoolSpec", "MaxPoolSpec", "PoolSpec", "adaptive_avg_pool_backward_spec", "adaptive_avg_pool_spec",
@@ -330,7 +329,7 @@ def hard(spec: object) -> Function:
         if 0 not in spatial and all(p < k for p, k in zip(spec.padding, spec.kernel, strict=True)):
             return call(pooling.max_pool, NAMES, x, **window)
         values, indices = call(pooling.max_pool, NAMES, x, **window, return_indices=True)
-        return np.where(indices < 0, np.zeros((), values.dtype), values)
+        return zeroed(values, indices < 0)
 
     return pool
 

@@ -24,7 +24,7 @@ from ...arguments.values import choice
 from ...autodiff.tensor import Tensor
 from ...backends.dispatch import operand
 from ...dtypes import select_dtype
-from .._common import call, ints
+from .._common import astype, call, dtype_of, ints
 from .._missing import missing_names
 
 __all__ = ["pool2d"]
@@ -67,7 +67,7 @@ def pool2d(X: ArrayLike, pool_size: Sequence[int], mode: Literal["max", "avg"] =
         One float32 per window.
     """
     data = operand(X, "X")
-    call(select_dtype, NAMES, data.dtype)
+    call(select_dtype, NAMES, dtype_of(data))
     if data.ndim != 2:
         raise BadValue(f"X has shape {format_value(data.shape)}: 2 axes are needed, (height, width)")
     size = ints("pool_size", pool_size, 1, count=2)
@@ -76,7 +76,7 @@ def pool2d(X: ArrayLike, pool_size: Sequence[int], mode: Literal["max", "avg"] =
     if isinstance(out, Tensor):
         return out.astype(np.float32)
     with np.errstate(over="ignore"):  # what is too large for float32 is infinite there, as in the book
-        return out.astype(np.float32)
+        return astype(out, np.float32)
 
 
 from . import jax  # noqa: E402, F401  which has the function above

@@ -40,7 +40,7 @@ from ...arguments.errors import BadType, BadValue, describe_type, format_value, 
 from ...arguments.values import INT64_MAX, as_flag, as_int, as_sequence
 from ...backends.dispatch import operand
 from ...dtypes import is_complex
-from .._common import call, ints
+from .._common import call, dtype_of, ints
 from .._missing import missing_names
 
 __all__ = ["avg_pool", "max_pool", "min_pool", "pool"]
@@ -246,13 +246,13 @@ def folded(x: Any, window: dict[str, Any], init: Any, reduce_fn: Callable[[Any, 
 
 
 def largest(x: Any, window: dict[str, Any]) -> Any:
-    if is_complex(x.dtype):  # the canonical max_pool knows no order of them, np.maximum has the one of flax
+    if is_complex(dtype_of(x)):  # the canonical max_pool knows no order of them, np.maximum has the one of flax
         return folded(x, window, -math.inf, np.maximum)
     return call(pooling.max_pool, NAMES, x, **window)
 
 
 def smallest(x: Any, window: dict[str, Any]) -> Any:
-    if is_complex(x.dtype):
+    if is_complex(dtype_of(x)):
         return folded(x, window, math.inf, np.minimum)
     return call(pooling.min_pool, NAMES, x, **window)
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from ....api import convolution, pooling
+from ....arguments.arrays import as_array
 from ....arguments.errors import BadValue, format_value, pluralize, public
 from ....arguments.values import Ints, as_flag, per_axis
 from ....autodiff import tensor as autodiff
-from ....backends.dispatch import operand
 from ..._common import call, ints
 from ..._missing import missing_names
 from ..tensors import Tensor, adopted, variable
@@ -55,7 +55,7 @@ def max_pool(x: ArrayLike, pool: Ints, stride: Ints, *, constant: bool | None = 
     Tensor
         Largest element of each window, in the dtype of ``x``.
     """
-    data = operand(x)
+    data = differentiable(x, "x")
     sizes = ints("pool", pool, 1)
     if not sizes:
         raise BadValue(f"pool={format_value(pool)} is empty: give one size for each axis to pool, such as (2, 2)")
@@ -71,6 +71,11 @@ def max_pool(x: ArrayLike, pool: Ints, stride: Ints, *, constant: bool | None = 
             )
     known = None if constant is None else as_flag("constant", constant)
     return as_tensor(call(pooling.max_pool, NAMES, data, sizes, stride=steps), known)
+
+
+def differentiable(x: Any, name: str) -> Any:
+    """A Tensor, or an array that one can hold: those of other libraries have derivatives of their own."""
+    return x if isinstance(x, autodiff.Tensor) else as_array(x, name)
 
 
 def as_tensor(out: Any, constant: bool | None) -> Tensor:
@@ -121,7 +126,7 @@ def conv_nd(
     Tensor
         Array of shape (N, F, G0, …).
     """
-    data, filters = operand(x), operand(filter_bank, "filter_bank")
+    data, filters = differentiable(x, "x"), differentiable(filter_bank, "filter_bank")
     if data.ndim < 3:
         raise BadValue(f"x has shape {format_value(data.shape)}: at least 3 axes are needed, (N, C, X0, ...)")
     if filters.ndim != data.ndim:
