@@ -78,29 +78,30 @@ constexpr PoolKernels avx512_kernels() {
 }
 #endif
 
-template <auto Float, auto Rest>
+template <auto Float, auto Double, auto Integer>
 const ConvKernels* conv_of(DType work) {
-    return work == DType::f32 ? Float() : Rest(work);
+    return work == DType::f32 ? Float() : work == DType::f64 ? Double() : Integer(work);
 }
 
 // Plain data: nothing is initialised on first use, when another thread might fork, or destroyed while threads run.
 constexpr Level kLevels[] = {
 #if defined(CENOTE_HAS_BASELINE)
-    {"baseline", baseline_kernels(), &conv_of<&conv_baseline::conv_f32, &conv_baseline::conv_rest>,
+    {"baseline", baseline_kernels(),
+     &conv_of<&conv_baseline::conv_f32, &conv_baseline::conv_f64, &conv_baseline::conv_int>,
      &conv_baseline::fft_kernels, &always},
 #endif
 #if defined(CENOTE_HAS_AVX2) && !defined(CENOTE_AVX2_PARTIAL)  // otherwise built for the AVX-512 level only
-    {"avx2", CENOTE_ALL_KERNELS(avx2, 32), &conv_of<&conv_avx2::conv_f32, &conv_avx2::conv_rest>,
+    {"avx2", CENOTE_ALL_KERNELS(avx2, 32), &conv_of<&conv_avx2::conv_f32, &conv_avx2::conv_f64, &conv_avx2::conv_int>,
      &conv_avx2::fft_kernels, &has_avx2},
 #endif
 #if defined(CENOTE_HAS_AVX512)
-    {"avx512", avx512_kernels(), &conv_of<&conv_avx512::conv_f32, &conv_avx2::conv_rest>, &conv_avx512::fft_kernels,
-     &has_avx512},
+    {"avx512", avx512_kernels(), &conv_of<&conv_avx512::conv_f32, &conv_avx2::conv_f64, &conv_avx2::conv_int>,
+     &conv_avx512::fft_kernels, &has_avx512},
 #endif
 #if defined(CENOTE_HAS_NEON)  // the baseline of its architecture
-    {"baseline", CENOTE_ALL_KERNELS(neon, 16), &conv_of<&conv_neon::conv_f32, &conv_neon::conv_rest>,
-     &conv_neon::fft_kernels, &always},
-    {"neon", CENOTE_ALL_KERNELS(neon, 16), &conv_of<&conv_neon::conv_f32, &conv_neon::conv_rest>,
+    {"baseline", CENOTE_ALL_KERNELS(neon, 16),
+     &conv_of<&conv_neon::conv_f32, &conv_neon::conv_f64, &conv_neon::conv_int>, &conv_neon::fft_kernels, &always},
+    {"neon", CENOTE_ALL_KERNELS(neon, 16), &conv_of<&conv_neon::conv_f32, &conv_neon::conv_f64, &conv_neon::conv_int>,
      &conv_neon::fft_kernels, &always},
 #endif
 };

@@ -81,7 +81,8 @@ struct PoolKernels {
     }                                                                              \
     namespace conv_##level {                                                       \
         const ConvKernels* conv_f32();                                             \
-        const ConvKernels* conv_rest(DType work);                                  \
+        const ConvKernels* conv_f64();                                             \
+        const ConvKernels* conv_int(DType work);                                   \
         extern const FftKernels fft_kernels;                                       \
     }
 
