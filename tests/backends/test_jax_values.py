@@ -102,6 +102,15 @@ def test_values_without_x64(case: Case, name: str, way: str) -> None:
     check_same(got, expected, is_fused(name, way))
 
 
+@pytest.mark.parametrize("way", sorted(WAYS))
+def test_a_fold_to_64_bits_without_x64(way: str) -> None:
+    """The accumulator has 64 bits, the result as many as JAX has."""
+    x = np.arange(1, 5, dtype=np.int32)
+    for fn, init in ((np.true_divide, 1), (np.hypot, 1), (np.add, np.float64(0.5))):
+        got = WAYS[way](lambda x, fn=fn, init=init: cn.pool(x, (2,), init, fn))(jnp.asarray(x))
+        assert same_bits(np.asarray(got), cn.pool(x, (2,), init, fn).astype(np.float32))
+
+
 @examples(40)
 @given(cases(IN_32_BITS), st.sampled_from(sorted(WITH_INDICES)), st.sampled_from(sorted(WAYS)))
 def test_indices_without_x64(case: Case, name: str, way: str) -> None:

@@ -77,8 +77,18 @@ def test_called_once_per_window_offset() -> None:
         calls.append(np.shape(a))
         return a + b
 
-    cn.pool(np.zeros((8, 9, 10)), (2, 3), 0.0, add)
-    assert calls == [(8, 4, 3)] * 6
+    for x in (np.zeros((8, 9, 10)), cn.Tensor(np.zeros((8, 9, 10))), cn.Tensor(np.zeros((8, 9, 10)), constant=True)):
+        cn.pool(x, (2, 3), 0.0, add)
+        assert calls == [(8, 4, 3)] * 6
+        calls.clear()
+
+
+def test_a_tensor_may_give_integers() -> None:
+    """Only their derivative is refused."""
+    out: Any = cn.pool(cn.Tensor(np.arange(4.0)), (2,), 0.0, np.greater)
+    assert out.data.tolist() == [False, False]
+    with pytest.raises(TypeError, match="greater has no known derivative"):
+        out.backward()
 
 
 def test_reducer_is_a_function() -> None:

@@ -81,11 +81,11 @@ class Fold(Op):
         return "pool"
 
     def infer(self, *operands: Spec) -> tuple[Spec, ...]:
-        return (Spec(self.geometry.out_shape, self.after),)
+        return (Spec(self.geometry.out_shape, self.dtype_of_result),)
 
     @cached_property
-    def after(self) -> DType:
-        """The dtype of the result. Only the function knows it: it is asked with arrays of no elements."""
+    def dtype_of_result(self) -> DType:
+        """Only the function knows it: it is asked with arrays of no elements. It is no parameter, as ``after`` is."""
         if self.result is not None:
             return self.result
         if self.kernel is not None:
@@ -99,7 +99,7 @@ class Fold(Op):
 
     def block(self, ranges: Ranges, *operands: Spec) -> tuple[Op, tuple[Slices, ...]]:
         slab, geometry = self.geometry.block(ranges)
-        return replace(self, geometry=geometry, result=self.after), (slab,)
+        return replace(self, geometry=geometry, result=self.dtype_of_result), (slab,)
 
     def cuts(self, *operands: Sequence[Places]) -> tuple[Places | None, ...]:
         return window_cuts(self.geometry, "windows", ("elements",), operands)
@@ -120,7 +120,7 @@ class Fold(Op):
         if not self.engine.knows(self.fn):
             return outputs, [self.engine.refusal(self.fn)]
         # A Python function may be meant for arrays that have elements.
-        after = self.after if isinstance(self.fn, np.ufunc) else outputs[0].dtype
+        after = self.dtype_of_result if isinstance(self.fn, np.ufunc) else outputs[0].dtype
         dtypes = native(self.dtype), after
         tangent = FoldDerivative(self.geometry, *dtypes, *dtypes, self.init, self.fn, (("jvp", 0),))
         return outputs, [Applied(bind, tangent, *operands)]
