@@ -10,7 +10,7 @@ import torch
 
 import cenote as cn
 import cenote.torch as ct
-from cenote.backends.torch.symbols import Formula, NoFormula, Pattern, fit
+from cenote.backends.torch.symbols import Formula, NoFormula, Pattern, fit, formulas
 from vocabulary import Function
 
 Tensor = torch.Tensor
@@ -189,6 +189,19 @@ def test_formulas_hold_everywhere(name: str) -> None:
         found = fit(pattern, lambda sizes: size(*sizes))
         for sizes in ((a, b) for a in range(1, 120) for b in range(1, a + 1)):
             assert found.of(sizes) == size(*sizes)
+
+
+@pytest.mark.parametrize(("n", "k"), [(62, 2), (63, 2), (93, 3), (127, 4)])
+def test_sizes_that_are_equal_by_chance(n: int, k: int) -> None:
+    """A formula is looked for at sizes that are 31 and 1 larger, and 62 and 2, which all give 31 here."""
+    ((found,),) = formulas(Pattern((((0,),), ((1,),)), (n, k), 1), lambda shapes: ((shapes[0][0] // shapes[1][0],),))
+    for sizes in ((a, b) for a in range(1, 120) for b in range(1, a + 1)):
+        assert found.of(sizes) == sizes[0] // sizes[1]
+
+
+def test_a_size_that_depends_on_an_argument_alone() -> None:
+    with pytest.raises(NoFormula):  # 3 for 10, 11 and 12
+        formulas(Pattern(((30,), ((0,),)), (10,), 0), lambda shapes: ((29 // shapes[1][0] + 1,),))
 
 
 @pytest.mark.parametrize("size", [lambda n, k: n * k, lambda n, k: n // (k + 1), lambda n, k: max(n - k, 30)])

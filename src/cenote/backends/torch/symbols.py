@@ -8,17 +8,20 @@ caller uses the sizes at hand instead.
 
 from __future__ import annotations
 
+import contextlib
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ...arguments.errors import BadType, BadValue
 
 Size: TypeAlias = Any  # an int, or a SymInt of torch's
+SizeOf: TypeAlias = Callable[[tuple[int, ...]], int]  # of a result, by the sizes of the symbols
 Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 STEPS = (31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97)  # how far symbols are moved: all different
 SMALL_STEPS = (1, 2, 3, 4, 5, 6)  # those of windows and so on, which still fit then
 MOST = 4096  # sizes that are tried to find one formula
+FEW = (1, 2, 3, 5, 8, 13)  # how far else a symbol is moved to see that a formula holds
 
 
 class NoFormula(Exception):
@@ -70,6 +73,15 @@ class Pattern(NamedTuple):
         return (*sizes[:symbol], sizes[symbol] + by, *sizes[symbol + 1 :])
 
     @property
+    def neighbours(self) -> Iterator[tuple[int, ...]]:
+        """Sizes in which one symbol alone is another. There, unlike in the probes, no two of them make up for each
+        other: (n + 31) // (k + 1) is n // k where both are 31."""
+        for start in (self.hints, self.room):
+            for symbol, n in enumerate(start):
+                for other in (2, *(n + by for by in FEW), n + MOST):
+                    yield self.moved(start, symbol, other - n)
+
+    @property
     def room(self) -> tuple[int, ...]:
         """Sizes in which those of arguments are the ones at hand, and those of tensors are larger."""
         return (*self.probes[-1][: self.of_tensors], *self.hints[self.of_tensors :])
@@ -112,10 +124,23 @@ def formulas(pattern: Pattern, results: Callable[[Shapes], Shapes]) -> tuple[tup
     for i, shape in enumerate(seen[0]):
         found = []
         for j in range(len(shape)):
-            values = tuple(shapes[i][j] for shapes in seen)
-            found.append(constant_or_symbol(pattern, values) or fit(pattern, lambda n, i=i, j=j: at(n)[i][j]))  # type: ignore[misc]
+
+            def size(sizes: tuple[int, ...], i: int = i, j: int = j) -> int:
+                return at(sizes)[i][j]
+
+            simple = constant_or_symbol(pattern, tuple(shapes[i][j] for shapes in seen))
+            found.append(fit(pattern, size) if simple is None or not holds(simple, pattern, size) else simple)
         out.append(tuple(found))
     return tuple(out)
+
+
+def holds(formula: Formula, pattern: Pattern, size: SizeOf) -> bool:
+    """Whether a formula that is right in the probes is so around them, wherever the operation takes the sizes."""
+    for sizes in pattern.neighbours:
+        with contextlib.suppress(NoFormula):
+            if formula.of(sizes) != size(sizes):
+                return False
+    return True
 
 
 def constant_or_symbol(pattern: Pattern, values: tuple[int, ...]) -> Formula | None:
@@ -127,7 +152,7 @@ def constant_or_symbol(pattern: Pattern, values: tuple[int, ...]) -> Formula | N
     return None
 
 
-def fit(pattern: Pattern, size: Callable[[tuple[int, ...]], int]) -> Formula:
+def fit(pattern: Pattern, size: SizeOf) -> Formula:
     """The formula of a size that depends on one size of the tensors, and on any number of those in arguments."""
     moved, (_, base, other) = pattern.moved, pattern.probes
     far = [k for k in range(pattern.of_tensors) if size(moved(base, k, MOST)) != size(base)]
@@ -168,6 +193,7 @@ def fit(pattern: Pattern, size: Callable[[tuple[int, ...]], int]) -> Formula:
         any(d != (q + 1 if k == by else q) for k, d in zip(rest, divisors, strict=True))
         or any(exact.of(sizes) != numerator(sizes) for sizes in numerators)
         or any(found.of(sizes) != size(sizes) for sizes in checks)
+        or not holds(found, pattern, size)
     ):
         raise NoFormula
     return found
