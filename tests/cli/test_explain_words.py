@@ -74,6 +74,17 @@ def test_what_is_drawn_advises_commands(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(
+    "words",
+    ["lp --shape 7,3,1 --window 3,2", "conv_transpose --shape 5,3 --filter 2,3,4", "max --shape 9,9,3 --window 4,4"],
+)
+def test_commands_end_what_is_drawn(capsys: pytest.CaptureFixture[str], words: str) -> None:
+    assert cli.main(["explain", *words.split()]) == 0
+    command = capsys.readouterr().out.splitlines()[1].partition("write ")[2]
+    assert cli.main(shlex.split(command)[1:]) == 0
+    assert "does not work" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ('e; write explain("max_pool", (4,), (2,), padding=(-1,))',
@@ -85,6 +96,10 @@ def test_what_is_drawn_advises_commands(capsys: pytest.CaptureFixture[str]) -> N
         ('e; write explain("conv", (4, 1), (2, 1, 1), bias=bias)', "e"),
         ('e; write explain("max_pool", x, (2,))', "e"),
         ("e; write max_pool(x, (2,))", "e; write max_pool(x, (2,))"),
+        ('e: write explain("lp_pool", (7, 3, 1), (3, 2), axes=(0, 1)) for the axes before it',
+         "e; write cenote explain lp_pool --shape 7,3,1 --window 3,2 --axes 0,1"),
+        ('e: write explain("conv_transpose", (5, 3), (2, 4, 3)) if its axes are (*k, C, O), with x if they are (O, C)',
+         "e; if its axes are (*k, C, O), write cenote explain conv_transpose --shape 5,3 --filter 2,4,3"),
     ],
 )  # fmt: skip
 def test_calls_as_commands(text: str, said: str) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import shlex
 
-ADVICE = re.compile(r"[;:] (?P<lead>(?:to see it, )?)write (?:cn\.)?(?P<call>explain\(.*\))$")
+ADVICE = re.compile(r"[;:] (?P<lead>(?:to see it, )?)write (?:cn\.)?(?P<call>explain\(.*)$")
 # What is not written; of a convolution the stride 1, too.
 DEFAULTS = {
     "stride": None, "padding": 0, "dilation": 1, "ceil_mode": False, "count_include_pad": True, "groups": 1,
@@ -25,16 +26,24 @@ def in_the_shell(text: str, source: str | None = None) -> str:
     found = ADVICE.search(text)
     if found is None:
         return text
-    command = as_command(found["call"], source)
-    return text[: found.start()] + (f"; {found['lead']}write {command}" if command else "")
+    node, rest = first_call(found["call"])
+    command = as_command(node, source)
+    # What follows a call would be taken for arguments of the command, which names the axes anyway.
+    condition = re.match(r" (if [^()]*\([^)]*\))", rest)
+    lead = f"{condition[1]}, " if condition else found["lead"]
+    return text[: found.start()] + (f"; {lead}write {command}" if command else "")
 
 
-def as_command(call: str, source: str | None) -> str | None:
+def first_call(text: str) -> tuple[ast.expr | None, str]:
+    """The call that a text begins with, and what follows it."""
+    for end in (i + 1 for i, character in enumerate(text) if character == ")"):
+        with contextlib.suppress(SyntaxError):
+            return ast.parse(text[:end], mode="eval").body, text[end:]
+    return None, text
+
+
+def as_command(node: ast.expr | None, source: str | None) -> str | None:
     """``cenote explain max --shape 4 --window 3``; None if there is no such command."""
-    try:
-        node = ast.parse(call, mode="eval").body
-    except SyntaxError:
-        return None
     if not isinstance(node, ast.Call) or len(node.args) not in (2, 3):
         return None
     op, data, *second = node.args
