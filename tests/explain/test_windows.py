@@ -266,6 +266,9 @@ def test_shapes_by_name() -> None:
         (lambda: cn.explain("conv", (4, 1), (2, 1, 1), 2), TypeError, r"write explain\(.conv., .*, .*, stride=2\)$"),
         (lambda: cn.explain("pool", (4,), (2,), 0), TypeError, "pool: reduce_fn is missing"),
         (lambda: cn.explain("correlate", (4,), (2,), axes=0), ValueError, "it is conv with one channel$"),
+        (lambda: cn.explain("correlate", (4,), (2, 2)), ValueError, "it is conv with one channel$"),
+        (lambda: cn.explain("max", (4,), (2,), dtype="u1"), TypeError, r"write explain\(.max_pool., \(4,\), \(2,\)\)$"),
+        (lambda: cn.explain("max", (4,), output_size=2), TypeError, r"write explain\(.adaptive_max_pool., .4,., .2,\)"),
         (lambda: cn.explain("max_unpool", (4,), (2,)), ValueError, "explain the max_pool that gave the indices"),
         (lambda: cn.explain("conv", x=(4, 1), w="text"), TypeError, "explain: w is a str"),
         (lambda: cn.explain(cn.max_pool, (4,), (2,)), TypeError, r"is a function, .* write explain\(.max_pool., .*\)$"),  # type: ignore[arg-type]

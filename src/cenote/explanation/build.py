@@ -44,7 +44,7 @@ def filtered(op: str, args: Sequence[object], options: Mapping[str, Any]) -> str
         }[mode]  # fmt: skip
         named = {"stride": (stride, 1), "padding": (pads, 0), "dilation": (dilation, 1)}
         written = "".join(f", {name}={value!r}" for name, (value, default) in named.items() if value != default)
-        if given.arguments["axes"] is None and k:
+        if given.arguments["axes"] is None and 0 < len(k) <= len(x):
             text += f': write explain("conv", {(*x, 1)}, {(*k, 1, 1)}{written})'
     return text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import inspect
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -110,7 +111,8 @@ def as_explained(message: str, op: str, x: Any, w: Any) -> str:
     if data != "x":
         for one, shape in {"x[None]": (1, *x), "x[..., None]": (*x, 1)}.items():
             text = text.replace(f"write {op}({one}, ", f'write explain("{op}", {shape}, ')
-    return text.replace(f"write {op}(x, ", f'write explain("{op}", {data}, ')
+    text = re.sub(rf"write ({op}|\w+_pool)\(x, ", lambda found: f'write explain("{found[1]}", {data}, ', text)
+    return re.sub(r"(write explain\(.*?\))\.astype\([^()]*\)", r"\1", text)
 
 
 def of_function(draft: Draft, cause: Cause) -> Cause:
