@@ -215,6 +215,15 @@ def test_the_arguments_of_filter2d(x: Any, k: Any) -> None:
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("size", [(3, 3), (2, 2), (4, 3)])
+@pytest.mark.parametrize("border", [cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE, cv2.BORDER_REFLECT, cv2.BORDER_DEFAULT])
+def test_borders_of_blur(border: int, size: tuple[int, int]) -> None:
+    with pytest.raises(TypeError, match=r"borderType=.*: write ") as failure:
+        cn.avg_pool(X, size, borderType=int(border))  # type: ignore[call-overload]
+    got = eval(advised(str(failure.value)) or "", {**NAMES, "x": X})
+    np.testing.assert_allclose(got, cv2.blur(X, size[::-1], borderType=border), rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize(("name", "x"), [("find_peaks", V), ("peak_local_max", X)])
 def test_local_maxima(name: str, x: Any) -> None:
     with pytest.raises(AttributeError, match="nothing here finds peaks; x == ") as failure:

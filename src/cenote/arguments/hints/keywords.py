@@ -15,7 +15,7 @@ import numpy as np
 from ..values import as_sequence
 from .drafts import CONVOLUTIONS, FILTERS, Draft, Note, is_one_int, literal, picture_axes, shape_of
 from .dtypes import output, result_dtype
-from .paddings import boundary, filter_padding, mode, own_padding, padded_as, padded_value, padding_mode
+from .paddings import boundary, filter_padding, mode, own_padding, padded_as, padded_value, padding_mode, same_as_scipy
 from .reductions import what_to_compute
 from .rolling import centred, count_of_blocks, least_count
 from .weights import counted, flat, weights
@@ -287,7 +287,10 @@ def border_type(draft: Draft, value: Any) -> Note | None:
     on_picture(draft)
     draft.settle()
     if word == "constant":
-        draft.given["mode" if draft.name in FILTERS else "padding"] = "same"
+        if draft.name in FILTERS:
+            draft.given["mode"] = "same"
+        else:
+            draft.given["padding"] = same_as_scipy(draft)
         return ": elements outside of x are zeros, or never chosen", True
     found = padded_as(draft, word, {word: word}, scipy=True)
     if found is not None and draft.name in FILTERS:
