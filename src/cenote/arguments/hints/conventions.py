@@ -31,7 +31,7 @@ def follow(draft: Draft, words: Iterable[str]) -> tuple[list[str], bool]:
     upper = None
     if draft.name == "median_pool" and foreign & OF_NDIMAGE and math.prod(draft.window or (1,)) % 2 == 0:
         upper = "of an even count scipy takes the upper one of the two middle elements, median_pool their mean"
-    return [note for note in (*notes, upper) if note], upper is None
+    return [note for note in (*notes, upper) if note], upper is None and draft.known
 
 
 def defaults(draft: Draft, words: frozenset[str]) -> str | None:
@@ -53,7 +53,8 @@ def defaults(draft: Draft, words: frozenset[str]) -> str | None:
     if draft.name in ("max_pool", "min_pool"):
         draft.given["padding"] = same_as_scipy(draft)
         return f"{note}, and the default padding is 0"
-    padded_as(draft, "reflect", SCIPY_MODES, scipy=True)
+    found = padded_as(draft, "reflect", SCIPY_MODES, scipy=True)
+    draft.known = found is None or found[1]
     return f"{note}, and arrays are not extended"
 
 
@@ -113,7 +114,9 @@ def edges_of_opencv(draft: Draft, words: frozenset[str]) -> str | None:
     if is_whole(draft.dtype):
         rounds = "OpenCV rounds to the dtype of x"
         result_dtype(draft, float)  # integers overflow
-    if "mode" in draft.given or padded_as(draft, "reflect", {"reflect": "reflect"}, scipy=True) is None:
+    found = None if "mode" in draft.given else padded_as(draft, "reflect", {"reflect": "reflect"}, scipy=True)
+    if found is None:
         return rounds or None
+    draft.known = found[1]
     draft.given["mode"] = "valid"
     return "; ".join(filter(None, (rounds, "OpenCV reflects x at the edges")))

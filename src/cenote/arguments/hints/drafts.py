@@ -55,6 +55,7 @@ class Draft:
         self.suffix = ""
         self.meaning = ""  # of the axes that a window of one int was given
         self.ending = ""  # what follows the call: where it is the right one
+        self.known = True  # whether it is what was meant, as far as what other libraries take for granted goes
         self.answered: set[str] = set()  # what was wrong with values that have been corrected
 
     def changed(self, changes: Mapping[str, Any]) -> Draft:

@@ -15,6 +15,7 @@ import numpy as np
 from ..values import as_sequence
 from .drafts import CONVOLUTIONS, FILTERS, Draft, Note, is_one_int, literal, picture_axes, shape_of
 from .dtypes import output, result_dtype
+from .layouts import transpose
 from .paddings import boundary, filter_padding, mode, own_padding, padded_as, padded_value, padding_mode, same_as_scipy
 from .reductions import what_to_compute
 from .rolling import centred, count_of_blocks, least_count
@@ -119,7 +120,7 @@ def filters_of_keras(draft: Draft, value: Any) -> Note | None:
     if not theirs:
         return " is called layout here", True
     order = (len(w) - 1, len(w) - 2, *range(len(w) - 2))
-    draft.written["w"] = f"w.transpose{order}"
+    draft.written["w"] = transpose("w", draft.given["w"], order)
     draft.shapes["w"] = tuple(w[i] for i in order)
     return " is called layout here, and moves the channels of w, too", True
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..values import as_sequence
-from .drafts import FILTERS, Draft, Note, Shape, ints, literal
+from .drafts import FILTERS, PACKAGE, Draft, Note, Shape, ints, literal
 from .reductions import named_reduction, reduction
 from .words import PAD_MODES, PADDINGS, SCIPY_MODES, ZEROS
 
@@ -100,10 +100,10 @@ def extended(draft: Draft, mode: str | None) -> Note | None:
     for position, extent in zip(positions, extents, strict=True):
         low, high = (extent - 1, extent - 1) if full else (extent // 2, (extent - 1) // 2)
         widths[position] = (low, high) if draft.name == "convolve" else (high, low)  # correlate2d has not flipped
-    draft.written["x"] = f"np.pad({draft.written.get('x', 'x')}, {tuple(widths)}, {mode!r})"
-    draft.shapes["x"] = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
-    draft.given["mode"] = "valid"
-    return ": extend the array with np.pad first", True
+    found = write_padded(draft, "x", shape, widths, mode)
+    if found[1]:
+        draft.given["mode"] = "valid"
+    return found
 
 
 def padded_as(draft: Draft, lower: str, modes: Mapping[str, str], scipy: bool = False) -> Note | None:
@@ -133,10 +133,10 @@ def padded_as(draft: Draft, lower: str, modes: Mapping[str, str], scipy: bool = 
     first = next(iter(draft.parameters))
     if first == "shape":
         return None
-    draft.written[first] = f"np.pad({draft.written.get(first, first)}, {tuple(widths)}, {modes[lower]!r})"
-    draft.shapes[first] = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
-    draft.given.pop("padding", None)
-    return ": extend the array with np.pad first", True
+    found = write_padded(draft, first, shape, widths, modes[lower])
+    if found[1]:
+        draft.given.pop("padding", None)
+    return found
 
 
 def pad_with_zeros(draft: Draft, padding: Any) -> bool:
@@ -151,10 +151,21 @@ def pad_with_zeros(draft: Draft, padding: Any) -> bool:
     widths = [(0, 0)] * len(shape)
     for position, (low, high) in zip(positions, filter(None, pairs), strict=True):
         widths[position] = low, high
-    if any(map(any, widths)):
-        draft.written["x"] = f"np.pad({draft.written.get('x', 'x')}, {tuple(widths)})"
-        draft.shapes["x"] = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
-    return True
+    return not any(map(any, widths)) or write_padded(draft, "x", shape, widths, None)[1]
+
+
+def write_padded(draft: Draft, name: str, shape: Shape, widths: list[tuple[int, int]], mode: str | None) -> Note:
+    """Write an array padded first, with zeros or in a mode of np.pad: by a function that returns one of its library."""
+    library = type(draft.given.get(name)).__module__.partition(".")[0]
+    if library == "torch":
+        return ": extend the tensor with torch.nn.functional.pad first", False
+    if library == PACKAGE and mode not in (None, "constant"):
+        return ": np.pad extends Tensors by constants only", False
+    how = "" if mode is None else f", {mode!r}"
+    pad = "jnp.pad" if library in ("jax", "jaxlib") else "np.pad"
+    draft.written[name] = f"{pad}({draft.written.get(name, name)}, {tuple(widths)}{how})"
+    draft.shapes[name] = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
+    return f": extend the array with {pad} first", True
 
 
 def one_or_all(entries: Shape) -> int | Shape:

@@ -266,17 +266,17 @@ def word_for(draft: Draft, topic: str, value: str) -> str | None:
     if topic == "padding":
         found = padded_as(draft, lower, PAD_MODES)
         if found is not None:
-            return written(draft, f"{value!r}{found[0]}")
+            return written(draft, f"{value!r}{found[0]}", found[1])
         if lower in ZEROS:
             return "padded elements are zeros, or never chosen: say how many"
     if topic == "mode" and lower in SCIPY_MODES:
         found = extended(draft, SCIPY_MODES[lower])
         if found is not None:
-            return written(draft, f"{value!r}{found[0]}")
+            return written(draft, f"{value!r}{found[0]}", found[1])
     if topic == "mode" and lower in ZEROS and draft.name == "convolve" and is_even(draft):
         found = extended(draft, "constant")  # the odd element lies at the other end in scipy.ndimage
         if found is not None:
-            return written(draft, f"{value!r}{found[0]}")
+            return written(draft, f"{value!r}{found[0]}", found[1])
     ours = LAYOUTS.get(lower) if topic == "layout" else CHOICES.get(topic, {}).get(lower)
     if ours is None:
         close = difflib.get_close_matches(lower, OPTIONS[topic], 1, 0.6)
@@ -289,8 +289,8 @@ def word_for(draft: Draft, topic: str, value: str) -> str | None:
     return written(draft, f"{value!r} is {topic}={ours!r} here{more}")
 
 
-def written(draft: Draft, note: str) -> str:
-    return f"{note}{conclusion(draft)}"
+def written(draft: Draft, note: str, known: bool = True) -> str:
+    return f"{note}{conclusion(draft)}" if known else note
 
 
 def conclusion(draft: Draft) -> str:
@@ -337,7 +337,7 @@ def without_hints(cause: Cause) -> str:
 def extended(draft: Draft, mode: str) -> Note | None:
     """correlate and convolve with another way to extend x: np.pad, then mode="valid"."""
     found = padded_as(draft, mode, {mode: mode}, scipy=draft.name == "correlate")
-    if found is not None:
+    if found is not None and found[1]:
         draft.given["mode"] = "valid"
     return found
 
