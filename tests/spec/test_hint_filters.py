@@ -215,6 +215,17 @@ def test_the_arguments_of_filter2d(x: Any, k: Any) -> None:
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["filter2", "imfilter"])
+def test_correlations_of_matlab(name: str) -> None:
+    """Those of even size have their centre at the lower one of the two middle elements, as MATLAB documents."""
+    with pytest.raises(AttributeError, match=r"for filters of odd size$") as failure:
+        getattr(cn, name)
+    got = eval(advised(str(failure.value)) or "", {**NAMES, "x": X, "k": ODD})
+    full = scipy.signal.convolve2d(X, ODD[::-1, ::-1])
+    low = [-(-(n - 1) // 2) for n in ODD.shape]
+    np.testing.assert_allclose(got, full[low[0] :, low[1] :][: X.shape[0], : X.shape[1]], rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("size", [(3, 3), (2, 2), (4, 3)])
 @pytest.mark.parametrize("border", [cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE, cv2.BORDER_REFLECT, cv2.BORDER_DEFAULT])
 def test_borders_of_blur(border: int, size: tuple[int, int]) -> None:

@@ -91,6 +91,8 @@ NOTES = {
     "filter2d": "; OpenCV rounds to the dtype of x",
     "sepfilter2d": " with k = np.outer(kernelY, kernelX); OpenCV rounds to the dtype of x",
     "pyrdown": " with k = np.array([1, 4, 6, 4, 1]) / 16; OpenCV rounds to the dtype of x",
+    # MATLAB has the element without a counterpart at the other end.
+    **dict.fromkeys(("filter2", "imfilter"), " for filters of odd size"),
     "lfilter": " for a 1-D x and a filter without feedback, with its b as k",
     "filter": " for a 1-D x and a filter without feedback, with its b as k",
     **dict.fromkeys(("dilation", "erosion", "opening", "closing"), SQUARE),
