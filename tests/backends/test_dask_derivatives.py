@@ -66,6 +66,15 @@ def test_convolution(case: Any, mode: str, seed: int) -> None:
         assert close(got, real)
 
 
+@pytest.mark.parametrize("g", [complex(np.inf, -0.0), complex(-0.0, np.inf), complex(1, np.nan)])
+def test_the_cotangent_of_a_sum_is_repeated(g: complex) -> None:
+    """Not multiplied: an infinite part would make NaN of the other one."""
+    x = np.ones((3, 4), complex)
+    expected = cn.vjp(np.sum, x)[1](np.array(g))[0]
+    found = cn.vjp(np.sum, da.from_array(x, chunks=2))[1](da.from_array(np.array(g)))[0]
+    assert same_bits(computed(found)[0], expected)
+
+
 @examples(60)
 @given(SEEDS, st.sampled_from(["full", "same", "valid"]))
 def test_filtering_and_unpooling(seed: int, mode: Any) -> None:

@@ -58,8 +58,8 @@ class DaskBackend:
     def broadcast(self, x: Any, shape: tuple[int, ...]) -> Any:
         import dask.array as da
 
-        if da.array_expr_enabled():  # which has no broadcast_to; a product with 1 keeps every bit
-            return x * da.ones(shape, dtype=x.dtype)
+        if da.array_expr_enabled():  # which has no broadcast_to; a sum with -0 keeps every bit, also of inf + 0j
+            return x + da.full(shape, -np.zeros((), x.dtype), dtype=x.dtype)
         return np.broadcast_to(x, shape)
 
     def bind(self, op: Op, *operands: Any) -> tuple[Any, ...]:
