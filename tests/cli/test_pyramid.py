@@ -285,6 +285,30 @@ def test_a_kill_between_the_rename_and_the_clean_up(capsys: pytest.CaptureFixtur
     assert not Path("out.zarr.partial").exists()
 
 
+@pytest.mark.parametrize("how", [[], ["--resume"], ["--overwrite"]])
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_what_has_the_name_of_the_folder_of_a_run_is_not_removed(
+    kind: str, how: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save("in.npy", VOLUME)
+    users = Path("out.zarr.partial/notes.txt" if kind == "folder" else "out.zarr.partial")
+    users.parent.mkdir(exist_ok=True)
+    users.write_text("mine")
+    assert run("in.npy", "out.zarr", "--levels", "2", "--quiet", *how) == 1
+    assert "out.zarr.partial" in capsys.readouterr().err
+    assert users.read_text() == "mine"
+
+
+@pytest.mark.parametrize("left", [[], ["run.json.new"], ["run.json.new", "image.zarr"]])
+def test_a_kill_before_the_options_are_written(left: list[str]) -> None:
+    np.save("in.npy", VOLUME)
+    Path("out.zarr.partial").mkdir()
+    for name in left:
+        (Path("out.zarr.partial") / name).write_text("{")
+    assert run("in.npy", "out.zarr", "--levels", "2", "--resume", "--quiet") == 0
+    assert not Path("out.zarr.partial").exists()
+
+
 def test_a_kill_before_the_clean_up_and_another_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

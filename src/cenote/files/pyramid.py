@@ -28,7 +28,17 @@ from .formats import FULL, open_source, split_zarr
 from .interrupts import deferred
 from .lazy import FileArray, Pending
 from .ngff import axes_of, default_levels, image_attributes
-from .run_folder import COMPLETE, OF_A_RUN, Journal, begin, check_same, is_complete, manifest_of, options_of
+from .run_folder import (
+    COMPLETE,
+    Journal,
+    begin,
+    check_same,
+    is_complete,
+    is_of_run,
+    manifest_of,
+    options_of,
+    remove_run,
+)
 from .streaming import Ranges, plan_blocks, stream
 from .zarr_files import ZarrSource, ZarrTarget, brief, check_folder, create_array, node_at
 
@@ -91,6 +101,8 @@ def build(
         check_replaced(path)
         with closing(turned(open_source(options.input), options)) as source:
             plan = plan_pyramid(options, source)
+            if partial.exists() and not is_of_run(partial):
+                raise FileError(f"{partial} is not the folder of an unfinished pyramid: move it or remove it first")
             if partial.exists() and not resume and not overwrite:
                 raise FileError(f"{partial} holds an unfinished run: --resume continues it, --overwrite begins anew")
             try:
@@ -157,10 +169,7 @@ def clean_up(partial: Path, path: Path) -> dict[str, Any] | None:
     if not is_complete(rest):  # a folder of the user's may have that name
         return None
     options = options_of(rest)
-    for entry in rest.iterdir():
-        if entry.name not in OF_A_RUN:
-            remove(entry)
-    remove(rest)
+    remove_run(rest)
     return options if path.exists() else None
 
 

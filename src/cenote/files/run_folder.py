@@ -38,7 +38,23 @@ class Journal:
 
 
 OF_A_RUN = ("journal", "run.json")  # what a folder is known by: removed last
+NEW_MANIFEST = "run.json.new"
 COMPLETE = "complete"  # the last line of a journal
+
+
+def is_of_run(path: Path) -> bool:
+    """Whether a run made this folder, or would have: it may have been killed before its first file."""
+    if not path.is_dir():
+        return False
+    names = {entry.name for entry in path.iterdir()}
+    return not names or not names.isdisjoint((*OF_A_RUN, NEW_MANIFEST))
+
+
+def remove_run(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.name not in OF_A_RUN:
+            remove(entry)
+    remove(folder)
 
 
 def is_complete(folder: Path) -> bool:
@@ -76,14 +92,14 @@ def begin(partial: Path, options: dict[str, Any], resume: bool) -> Journal:
     manifest = partial / "run.json"
     now = manifest_of(options)
     if partial.exists() and (not resume or not manifest.exists()):
-        remove(partial)
+        remove_run(partial)
     if manifest.exists():
         check_same(options_of(partial), now)
         for torn in (partial / "image.zarr").rglob("*.partial"):
             torn.unlink()
     else:
         partial.mkdir()
-        temporary = partial / "run.json.new"
+        temporary = partial / NEW_MANIFEST
         temporary.write_text(json.dumps(now))
         temporary.replace(manifest)
     return Journal(partial / "journal")
