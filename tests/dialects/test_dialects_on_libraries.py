@@ -13,7 +13,7 @@ import torch
 
 from cenote.dialects import d2l, flax, mygrad, nabla, torchlean
 
-LIBRARIES = {
+LIBRARIES: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "torch": (torch.from_numpy, torch.Tensor),
     "jax": (jnp.asarray, jnp.ndarray),
     "dask": (lambda x: dask.array.from_array(x, chunks=3), dask.array.Array),

@@ -145,7 +145,7 @@ except RuntimeError as error:
     os._exit(7 if children == [0] and cn.max_pool(np.arange(4.0), (2,)).tolist() == [1, 3] else 1)
 print(os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]))
 """
-    codes = []
+    codes: list[str] = []
     while "7" not in codes and len(codes) < 10:
         done = in_a_fresh_python(code, CENOTE_NUM_THREADS="2")
         codes.append(done.stdout.strip())
