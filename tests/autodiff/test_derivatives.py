@@ -237,6 +237,19 @@ def test_awkward_numbers() -> None:
     assert derivative(cn.pool, [1, 2, 2], init=0.0, reduce_fn=np.maximum) == [0, 1, 0]
 
 
+@pytest.mark.parametrize("fn", [np.multiply, cn.reducer(np.multiply, lambda a, b: (b, a))])
+def test_a_fold_starts_from_a_constant_in_every_window(fn: Any) -> None:
+    """The first window begins one element later than the others: 1·inf, whose tangent is 1, not 0·inf + 1."""
+
+    def f(x: Any) -> Any:
+        return cn.pool(x, (2,), 1.0, fn, stride=1, padding=1)
+
+    with np.errstate(invalid="ignore"):
+        y, dy = cn.jvp(f, (np.array([np.inf, 2.0]),), (np.ones(2),))
+    assert y.tolist() == [np.inf, np.inf, 2]
+    assert dy.tolist() == [1, np.inf, 1]
+
+
 def test_smooth_max_golden_derivative() -> None:
     x = np.arange(1.0, 10.0).reshape(3, 3)
     got = cn.grad(lambda x: cn.smooth_max_pool(x, (2, 2), stride=1, beta=0.5).sum())(x)

@@ -63,10 +63,25 @@ def recorded(fold: Fold, x: Value) -> Value:
     geometry = fold.geometry
     fn = partial(bind, primitive_of(fold.fn)) if isinstance(fold.fn, Reducer) else fold.fn
     out: Value = np.full(geometry.out_shape, fold.init)
+    begun = np.zeros(geometry.out_shape, bool)  # the windows that have an element already
     for to, of in geometry.taps():
-        new = fn(Gather(geometry.out_shape, to)(out), Gather(geometry.shape, of)(x))
+        before, elements = Gather(geometry.out_shape, to)(out), Gather(geometry.shape, of)(x)
+        new = fn(before, elements)
+        first = ~begun[to]
+        if first.any() and begun.any():
+            # Of other windows this is the first element. They start from a constant, whose derivative is 0: the tangent
+            # of ``out`` is 0 there, too, but times an infinite element it would be NaN.
+            part = box_of(first)
+            initial = np.full(first[part].shape, fold.init, form_of(before).dtype)
+            new = bind(OVERWRITE, new, fn(initial, Gather(first.shape, part)(elements)), to=part)
+        begun[to] = True
         out = new if new.shape == geometry.out_shape else bind(OVERWRITE, out, new, to=to)
     return out
+
+
+def box_of(mask: Array) -> tuple[slice, ...]:
+    """Where a mask holds that holds in a box. The first elements of windows do: each axis has a range of its own."""
+    return tuple(slice(int(where.min()), int(where.max()) + 1) for where in np.nonzero(mask))
 
 
 def overwrite(a: Array, b: Array, to: Any) -> Array:
