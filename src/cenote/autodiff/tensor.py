@@ -393,7 +393,3 @@ def numpy_of(x: Value) -> Array:
     if is_foreign(array):
         raise TypeError(refusal(array))
     return np.asarray(array)
-
-
-def is_recorded(value: Value) -> bool:
-    return isinstance(value, Tensor) and value._node is not None
