@@ -323,25 +323,6 @@ def test_links_lead_somewhere(path: Path) -> None:
         assert not anchor or anchor in anchors(read(there)), link
 
 
-def test_the_maps_name_every_file() -> None:
-    contributing, core = read(ROOT / "CONTRIBUTING.md"), read(ROOT / "cpp" / "README.md")
-    for path in (ROOT / "src" / "cenote").rglob("*.py*"):
-        inside = path.relative_to(ROOT / "src" / "cenote").parts
-        named = f"`{inside[0]}`" if len(inside) == 1 else f"`{inside[0]}/`"
-        assert named in contributing or "__pycache__" in inside, path
-    for path in (ROOT / "benchmarks").glob("*.*"):
-        assert f"`{path.name}`" in contributing, path.name
-    rooms = {path.relative_to(ROOT / "cpp").parts[0] for path in (ROOT / "cpp").rglob("*.[chi]*")}
-    assert rooms == {"bindings", "core", "runtime", "simd", "pool", "conv", "targets"}
-    for room in rooms:
-        assert f"| `{room}/` |" in core, room
-    for name in re.findall(r"`(\w+(?:/\w+)+\.\w+)`", core):
-        assert (ROOT / "cpp" / name).exists() or (ROOT / name).exists(), name
-    for name in re.findall(r"^\| (`\w+\.pyi?`[^|]*)\|", contributing, re.MULTILINE):
-        for module in re.findall(r"`(\w+\.pyi?)`", name):
-            assert any((ROOT / folder / module).exists() for folder in ("src/cenote", "benchmarks")), module
-
-
 def test_the_citation_is_of_this_version() -> None:
     project = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]
     fields = dict(re.findall(r"^([\w-]+): (.+)$", read(ROOT / "CITATION.cff"), re.MULTILINE))

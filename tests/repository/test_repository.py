@@ -65,6 +65,14 @@ def test_imports_never_go_up(path: Path) -> None:
         assert layer_of(name) <= place, f"{path.stem} imports {name}, which stands above it"
 
 
+def test_the_map_has_the_order_of_the_layers() -> None:
+    """A module may import what stands above it in the map."""
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("| `_core.pyi`")
+    first_cells = re.findall(r"^\| ([^|]+) \|", "".join(table[1:]).partition("\n\n")[0], re.MULTILINE)
+    names = [re.sub(r"\.pyi?$|/$", "", name) for cell in first_cells for name in re.findall(r"`([^`]+)`", cell)]
+    assert [name.replace("/", ".") for name in names] == LAYERS
+
+
 def test_imports_go_round_in_no_circle() -> None:
     left = {name_of(path): imports_of(path) for path in PYTHON if path.stem not in ("__init__", "__main__")}
     while left:
