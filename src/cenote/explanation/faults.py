@@ -150,7 +150,7 @@ def role(call: Call, array: str, index: Index) -> str | None:
         return "tap" if outer < fault.fitting else "hang"
     if call.op == "conv_transpose":
         return ("tap" if outer < found.channels else "hang") if inner == 0 else None
-    if outer not in marked_outputs(call, fault):
+    if outer not in marked_outputs(call):
         return None
     return "tap" if group_of(call, outer) * found.inner + inner < found.channels else "hang"
 
@@ -161,7 +161,7 @@ def group_of(call: Call, output: int) -> int:
     return output // each if each else 0
 
 
-def marked_outputs(call: Call, fault: Fault) -> range:
+def marked_outputs(call: Call) -> range:
     """Of a convolution: the output channel whose filter is drawn, of the first group that has too few channels, or of
     the last one. If such a group has no channel at all, there is one of the group before it, too."""
     found, groups = dims(call), call.arguments["groups"]
@@ -177,7 +177,7 @@ def focus_of_channels(call: Call, fault: Fault) -> tuple[int, Index]:
     found, channel = dims(call), max(0, fault.fitting - 1)
     outer, inner = channel, 0
     if call.op == "conv":
-        outer = max(0, marked_outputs(call, fault).start)
+        outer = max(0, marked_outputs(call).start)
         inner = max(0, min(channel - group_of(call, outer) * found.inner, found.inner - 1))
     kernel = (0,) * len(found.kernel)
     return channel, (outer, inner, *kernel) if found.channels_first else (*kernel, inner, outer)
@@ -195,7 +195,7 @@ def drawn_parts(call: Call) -> tuple[dict[int, Range], dict[int, Range]]:
     most = MOST_CHANNELS if rank < 3 else MOST_CHANNELS // 2
     first = 0
     if not transposed and fault.subject == "channels":
-        outputs = marked_outputs(call, fault)
+        outputs = marked_outputs(call)
         first = group_of(call, outputs.start) * found.inner
     begin = first if fault.fitting - first < most else fault.fitting - most // 2
     begin = max(0, min(begin, max(found.channels, fault.needed) - most))

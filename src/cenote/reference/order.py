@@ -69,8 +69,7 @@ def median(
 
     lower = first(low)
     upper = np.where(spoiled | (number % 2 == 1), lower, first(high, lower))
-    rank = len(geometry.axes)
-    return values, flat_index(lower, geometry, rank), flat_index(upper, geometry, rank)
+    return values, flat_index(lower, geometry), flat_index(upper, geometry)
 
 
 def mean(low: Array, high: Array, result: DType, missing: Mask) -> Array:

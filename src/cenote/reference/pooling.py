@@ -126,7 +126,7 @@ def select(x: Array, geometry: Geometry, largest: bool, omit: bool) -> tuple[Arr
     """max_pool (``largest``) or min_pool: the values, and the flat index of the chosen element or −1."""
     dtype = select_dtype(x.dtype)
     x = x.astype(dtype)
-    rank, out = len(geometry.axes), geometry.out_shape
+    out = geometry.out_shape
     elements, real = gather(x, geometry)
     taps = prod(elements.shape[len(out) :])
     elements, real = elements.reshape(*out, taps), real.reshape(*out, taps)
@@ -145,10 +145,10 @@ def select(x: Array, geometry: Geometry, largest: bool, omit: bool) -> tuple[Arr
         value = np.where(take, element, value)
         argmax = np.where(take, tap, argmax)
         held_nan = held_nan | (take & nan[..., tap])
-    return value, flat_index(argmax, geometry, rank)
+    return value, flat_index(argmax, geometry)
 
 
-def flat_index(argmax: NDArray[np.int64], geometry: Geometry, rank: int) -> NDArray[np.int64]:
+def flat_index(argmax: NDArray[np.int64], geometry: Geometry) -> NDArray[np.int64]:
     """From the tap within the window to the element within the pooled axes, row-major over them."""
     index = np.zeros(argmax.shape, np.int64)
     taps: list[NDArray[np.int64]] = []
