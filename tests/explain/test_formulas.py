@@ -75,6 +75,10 @@ BYTES = np.array([250, 255, 251, 250, 10, 21], np.uint8)
          "subtract of 0, 3, 5, one after the other = -8, which wraps around to 248", "uint8 holds 0 to 255"),
         ("pool", np.array([1, 2], np.int8), (2,), {"init": 0, "reduce_fn": np.add}, 0, "one after the other = 3", ""),
         ("avg_pool", np.array([2**62, 2**62 - 1]), (2,), {"dtype": np.int64}, 0, f"/ 2 = {short(2**62)}", ""),
+        ("sum_pool", np.array([2**63 - 1] * 2), (2,), {}, 0, "= 1.84e19, which wraps around to -2", "int64 holds -92"),
+        ("sum_pool", np.array([2**63, 5], np.uint64), (2,), {}, 0, "9.22e18 + 5 = 9.22e18", ""),
+        ("conv", np.full((2, 1), 2**62), np.full((2, 1, 1), 2), {"bias": [7]}, 0,
+         "+ 7 (bias) = 1.84e19, which wraps around to 7", "int64 holds -9223372036854775808 to 9223372036854775807"),
     ],
 )  # fmt: skip
 def test_integer_results(
@@ -184,6 +188,9 @@ ONES = np.array([1e8, 1, 1, 1], np.float32)
         ("avg_pool", [1, 2, 2], (3,), {"dtype": np.float16}, "/ 3 = 1.66667, rounded to 1.66699 in float16"),
         ("avg_pool", [1, 2, 2], (3,), {}, "/ 3 = 1.67"),
         ("sum_pool", np.array([0.1, 0.2], np.float32), (2,), {}, "0.1 + 0.2 = 0.3"),
+        ("sum_pool", np.array([3e38, 3e38], np.float32), (2,), {}, "= 6e38, which overflows to inf in float32"),
+        ("conv", np.full((1, 1), -1e308), np.full((1, 1, 1), 1e308), {},
+         "(-1e308)*1e308 = -1e616, which overflows to -inf in float64"),
         ("conv", np.full((6, 6, 3), 7, np.float32), np.full((3, 3, 3, 1), 3, np.float32), {}, "(27 terms) = 567"),
     ],
 )  # fmt: skip
@@ -196,16 +203,26 @@ def test_float_results(op: str, x: Any, second: Any, options: dict[str, Any], te
     assert e.windows[0].result == getattr(cn, op)(x, second, **options).ravel()[0]
 
 
+@pytest.mark.parametrize("op", ["sum_pool", "avg_pool", "median_pool", "max_pool"])
+def test_nothing_is_left_of_a_window(op: str) -> None:
+    """No data in, no data out: a sum of no elements would be 0."""
+    e = cn.explain(op, np.array([math.nan, math.nan, 1]), (3,), padding=((2, 0),), stride=2, nan="omit")
+    assert formula(e._call, e.windows[0]) == f"y[0] = {op.removesuffix('_pool')}() = NaN"
+    assert "1 NaN omitted, which leaves no element" in remarks(e._call, e.windows[0])
+    assert "2 NaN omitted" in remarks(e._call, e.windows[1])
+
+
 @pytest.mark.parametrize(
     ("x", "text"),
     [
+        ([True, False], "False, True are equally frequent: the smallest is taken"),
         ([4, 7, 7, 4], "4, 7 are equally frequent: the smallest is taken"),
         ([3, 2, 1], "1, 2, 3 are equally frequent: the smallest is taken"),
         ([4, 7, 7, 1], ""),
         ([5], ""),
     ],
 )
-def test_ties_of_a_mode(x: list[int], text: str) -> None:
+def test_ties_of_a_mode(x: list[Any], text: str) -> None:
     e = cn.explain("mode_pool", x, (len(x),))
     assert "; ".join(remarks(e._call, e.windows[0])) == text
     assert text.startswith(str(e.windows[0].result)) or not text

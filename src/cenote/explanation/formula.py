@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from ..arguments.errors import pluralize
 from ..dtypes import is_float, is_integer
 from .calls import Call
-from .rounding import Number
+from .rounding import LARGEST, Number
 from .windows import Element, Index, Window
 
 T = TypeVar("T")
@@ -44,10 +45,18 @@ def short(value: Number | None) -> str:
 
 def precise(value: Number) -> str:
     """A number that is going to be rounded: in full where fewer digits would look like an integer, or halfway."""
-    if not isinstance(value, float) or not math.isfinite(value):
-        return short(value) if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return rounded(value) if isinstance(value, int) and abs(value) >= LARGEST else str(value)
+    if not math.isfinite(value):
+        return short(value)
     text = f"{value:.6g}"
     return repr(value) if (float(text) * 2).is_integer() and float(text) != value else text
+
+
+def rounded(value: int) -> str:
+    """``2e308`` of an int of many digits, which may be beyond the floats."""
+    mantissa, _, exponent = f"{Decimal(value):.2e}".partition("e")
+    return f"{short(float(mantissa))}e{int(exponent)}"
 
 
 def place(array: str, index: Index) -> str:
@@ -112,12 +121,17 @@ def is_in_range(unrounded: Number, dtype: np.dtype[Any]) -> bool:
     )
 
 
+def is_left_empty(window: Window) -> bool:
+    """Whether all elements of a window are NaN that is omitted: no data in, no data out, whatever padding there is."""
+    return bool(window.omitted) and len(window.omitted) == len(window.elements)
+
+
 def right_side(call: Call, window: Window) -> str:
     name = call.op.removeprefix("adaptive_").removeprefix("global_").removesuffix("_pool")
     omitted = set(window.omitted)
     real = [e for e in window.elements if e.index not in omitted]
     zeros = len(window.padding)
-    if name in ("max", "min", "median", "mode"):
+    if name in ("max", "min", "median", "mode") or is_left_empty(window):
         return f"{name}({listed(real, value, ', ')})"
     if name == "sum":
         return summed(real, lambda e: factor(e.value), 0)
@@ -156,7 +170,7 @@ def ties_of_mode(call: Call, window: Window) -> list[str]:
         return []
     values = Counter(e.value for e in window.elements if e.value is not None)
     most = values[window.result]
-    tied = sorted(float(v) for v, times in values.items() if times == most)  # type: ignore[arg-type]
+    tied = sorted((v for v, times in values.items() if times == most), key=float)  # type: ignore[arg-type]
     if len(tied) < 2:
         return []
     return [f"{listed(tied, short, ', ')} are equally frequent: the smallest is taken"]
@@ -185,7 +199,7 @@ def remarks(call: Call, window: Window) -> list[str]:
     if call.op == "median_pool" and len(window.selected) == 2:
         out.append("the mean of the two in the middle")
     if window.omitted:
-        out.append(f"{len(window.omitted)} NaN omitted")
+        out.append(f"{len(window.omitted)} NaN omitted{', which leaves no element' if is_left_empty(window) else ''}")
     if window.padding and (selects or call.op in ("median_pool", "mode_pool", "pool")):
         out.append(
             f"{len(window.padding)} padded, never chosen" if selects else f"{len(window.padding)} padded, left out"

@@ -40,8 +40,16 @@ class Rounding:
         if self.call.op in ADD and is_float(self.y.dtype):
             exact = total(terms, bias, divisor)
             return None if exact is None or not differs(exact, float(result)) else exact  # type: ignore[arg-type]
+        if self.may_wrap:
+            exact = total(terms, bias, divisor)
+            return None if exact == result else exact
         wide = None if self.wide is None else number(self.wide[index])
         return None if wide == result or (isinstance(wide, float) and wide == float(result)) else wide  # type: ignore[arg-type]
+
+    @property
+    def may_wrap(self) -> bool:
+        """Whether the results are sums in 64-bit integers, the widest; with ``dtype`` they are clipped instead."""
+        return self.call.op in ADD and self.y.dtype.itemsize == 8 and self.call.arguments.get("dtype") is None
 
     @cached_property
     def wide(self) -> Array | None:
