@@ -94,6 +94,9 @@ FORMULAS = [
     ({"op": "mode_pool"}, "most frequent(6, 6, 9) = 6"),
     ({"op": "pool", "reduce_fn": "multiply", "init": "1"}, "multiply from 1 over 9, 6, 6 = 324"),
     ({"op": "conv", "shape": "7,1", "filter": "2,1,1", "bias": "1"}, "9·2 + 6·1 + 1 = 25"),
+    ({"op": "pool", "dtype": "uint8", "x": "0:250"}, "add from 0 over 250, 6, 6 = 262, which wraps around to 6"),
+    ({"op": "sum_pool", "dtype": "float32", "x": "0:1e8;1:1;2:0"},
+     "1e8 + 1 + 0 = 100000001, rounded to 1e8 in float32"),
 ]  # fmt: skip
 
 

@@ -100,7 +100,7 @@ def filter_grid(request: Request) -> Grid:
 
 def windows(request: Request, explanation: Explanation, grid: Grid) -> list[dict[str, Any]]:
     call = explanation._call
-    formulas = Formulas(request.op, call.arguments, grid.cell)
+    formulas = Formulas(call, grid.cell)
     filters = filter_grid(request)
     out = []
     for window in explanation.windows:

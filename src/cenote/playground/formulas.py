@@ -6,10 +6,11 @@ They say what ``explanation/formula.py`` says in a line of text, in parts that t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..explanation.formula import factor, short
+from ..explanation.calls import Call
+from ..explanation.formula import factor, result, short
 from ..explanation.windows import Element, Index, Window
 
 MOST_TERMS = 60  # of one formula: more are counted
@@ -20,11 +21,11 @@ Term = list[Any]  # text, kind, cell: ["5", "chosen", 17], or [" + "]
 class Formulas:
     """The formulas of one call."""
 
-    def __init__(self, op: str, arguments: Mapping[str, Any], cell: Callable[[Index], int]) -> None:
-        self.op, self.arguments, self.cell = op, arguments, cell
+    def __init__(self, call: Call, cell: Callable[[Index], int]) -> None:
+        self.call, self.op, self.arguments, self.cell = call, call.op, call.arguments, cell
 
     def of(self, window: Window) -> list[Term]:
-        """``max(3, 5, 1) = 5``"""
+        """``max(3, 5, 1) = 5``, or ``250 + 10 = 260, which wraps around to 4``"""
         op = self.op
         if op.startswith("conv"):
             terms = self.products(window)
@@ -42,7 +43,7 @@ class Formulas:
             ]
         else:
             terms = self.selected(window)
-        return [*terms, [" = "], [short(window.result), "result"]]
+        return [*terms, [" = "], [result(self.call, window), "result"]]
 
     def joined(self, window: Window, elements: Iterable[Element], sign: str, write: Any = short) -> list[Term]:
         """The elements of a window, with a sign between them."""
