@@ -303,6 +303,18 @@ def test_padding_that_is_not_drawn_is_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("call", "drawn"),
+    [(("max", (0, 3, 3), (2, 2)), 0), (("avg", (2, 0, 4, 4), (2, 2)), 0), (("conv", (0, 4, 1), (2, 1, 1)), 2)],
+)
+def test_an_array_without_elements_is_no_padding(call: tuple[Any, ...], drawn: int) -> None:
+    e = cn.explain(*call)
+    picture = Picture(e.svg())
+    assert sum(len(cells) for cells in picture.cells.values()) == drawn
+    assert "x has no elements. y has no elements." in " ".join(picture.words.split())
+    assert "padding" not in picture.words
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (((5,), (2,), 2, 1), "1 position of padding at the end is not seen."),

@@ -224,6 +224,8 @@ def grids(call: Call, focus: Index, first: Index, tap: Index | None, words: Mapp
         whole_outputs.append(whole_y)
     inputs = cropped(within(whole_inputs, order, most_of_x), [first[position] for position in order])
     outputs = cropped(whole_outputs, [focus[position] for position in order])
+    if any(not n for i, n in enumerate(call.x.shape) if i not in order):  # no batch has no elements, and no padding
+        inputs, outputs = (tuple((begin, begin) for begin, _ in ranges) for ranges in (inputs, outputs))
     rows = "; rows are channels" if call.w is not None and len(call.axes) == 1 else ""  # an axis of x is no column then
     caption = f"{words['x']}, shape {call.x.shape}{rows}"
     out = [Grid("x", order, tuple(whole_inputs), inputs, focus, slices_across(inputs), caption)]

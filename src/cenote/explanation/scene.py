@@ -309,6 +309,9 @@ class Scene:
         for grid in self.grids:
             array = self.arrays[grid.name]
             shape = () if array is None else array.shape
+            if array is not None and not array.size and not any(grid.indices()):
+                out.append(f"{grid.name} has no elements.")
+                continue
             parts = []
             for axis, whole, (begin, end) in zip(grid.order, grid.whole, grid.ranges, strict=True):
                 n = shape[axis]
