@@ -184,6 +184,38 @@ def test_mistakes(window: Any, view: str, error: type[Exception], message: str) 
         cn.explain("max_pool", X, (2, 2), ceil_mode=True).svg(window, view)
 
 
+@pytest.mark.parametrize(
+    ("write", "error", "message"),
+    [
+        (lambda e: e.save(3), TypeError, "save: path=3: the name of a file is needed"),
+        (lambda e: e.save(None), TypeError, "save: path=None: the name of a file is needed"),
+        (
+            lambda e: e.save("x.jpg"),
+            ValueError,
+            "save: path='x.jpg': a name that ends in .svg, .html or .png is needed",
+        ),
+        (lambda e: e.animate("x.png"), ValueError, "animate: path='x.png': a name that ends in .svg is needed"),
+        (lambda e: e.animate("x.svg", "2"), TypeError, "animate: seconds='2': a positive number is needed"),
+        (lambda e: e.animate("x.svg", 0), ValueError, "animate: seconds=0: a positive number is needed"),
+        (lambda e: e.animate("x.svg", math.nan), ValueError, "animate: seconds=nan: a positive number is needed"),
+    ],
+)
+def test_files_that_are_not_written(
+    write: Any, error: type[Exception], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error) as caught:
+        write(cn.explain("max_pool", X, (2, 2)))
+    assert str(caught.value) == message
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("call", [("max", (3, 4), (5, 3)), ("max", (0, 3, 3), (2, 2))])
+def test_a_page_without_windows_names_no_keys(call: tuple[Any, ...]) -> None:
+    assert "click an output to pin it" not in cn.explain(*call).html()
+    assert "click an output to pin it" in cn.explain("max", (3, 4), (2, 2)).html()
+
+
 # ------------------------------------------------------------------------------------------------------ the command
 
 

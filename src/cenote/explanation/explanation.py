@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments.arrays import Array
-from ..arguments.errors import Cause, public
+from ..arguments.errors import Cause, format_value, public
 from . import svg, terminal
 from .build import build_call
 from .calls import Call, check_seen, elements_of_window
@@ -131,9 +131,7 @@ class Explanation:
         window, view : optional
             As in :meth:`svg`; a page has all windows and both views, and shows these first.
         """
-        ending = os.path.splitext(os.fspath(path))[1].lower()
-        if ending not in (".svg", ".html", ".png"):
-            raise ValueError(f"save: path={os.fspath(path)!r}: a name that ends in .svg, .html or .png is needed")
+        ending = ending_of("save", path, ".svg", ".html", ".png")
         if ending == ".png":
             try:
                 from . import png
@@ -157,10 +155,11 @@ class Explanation:
         view : str, optional
             As in :meth:`svg`.
         """
-        if os.path.splitext(os.fspath(path))[1].lower() != ".svg":
-            raise ValueError(f"animate: path={os.fspath(path)!r}: a name that ends in .svg is needed")
+        ending_of("animate", path, ".svg")
+        if not isinstance(seconds, (int, float, np.number)):
+            raise TypeError(f"animate: seconds={format_value(seconds)}: a positive number is needed")
         if not 0 < seconds < math.inf:
-            raise ValueError(f"animate: seconds={seconds!r}: a positive number is needed")
+            raise ValueError(f"animate: seconds={seconds}: a positive number is needed")
         content = svg.animation(self._scene(self._index("animate", 0), view, True), seconds)
         with open(path, "w", encoding="utf-8") as file:
             file.write(content)
@@ -267,6 +266,17 @@ class Explanation:
 
     def __repr__(self) -> str:
         return f"<cenote explanation of {self._call.text}>"
+
+
+def ending_of(name: str, path: object, *possible: str) -> str:
+    """The ending of the name of a file, which is one of these."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{name}: path={format_value(path)}: the name of a file is needed")
+    ending = os.path.splitext(os.fspath(path))[1].lower()
+    if ending not in possible:
+        endings = ", ".join(possible[:-1]) + (" or " if possible[1:] else "") + possible[-1]
+        raise ValueError(f"{name}: path={os.fspath(path)!r}: a name that ends in {endings} is needed")
+    return ending
 
 
 def array_as_json(array: Array | None) -> dict[str, Any] | None:

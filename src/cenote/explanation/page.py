@@ -130,13 +130,14 @@ def page(call: Call, scenes: dict[str, Scene], text: str, view: str) -> str:
         f":root{{{light}color-scheme:light dark}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
         f':root[data-theme="light"]{{{light}color-scheme:light}}:root[data-theme="dark"]{{{dark}color-scheme:dark}}'
     )
+    can_point = bool(values.overlays) and call.y is not None
     return resource("page.html").format(
         title=escape(values.title),
         call=escape(call.text),
         css=theme + css() + resource("page.css"),
         pictures="\n".join(panels(scene, view) for view, scene in scenes.items()),
         views="" if len(scenes) < 2 else VIEWS,
-        controls="" if not values.overlays or call.y is None else CONTROLS.format(last=len(values.overlays) - 1),
+        controls=CONTROLS.format(last=len(values.overlays) - 1) if can_point else "",
         cotangent=COTANGENT if len(scenes) > 1 and values.overlays else "",
         legend=legend(scenes),
         problem="" if call.problem is None else f'<span class="problem">{escape(call.problem)}</span>',
@@ -144,6 +145,7 @@ def page(call: Call, scenes: dict[str, Scene], text: str, view: str) -> str:
         text=escape("\n".join(text.splitlines()[1 if call.problem is None else 2 :])),  # what the page has elsewhere
         notices=notices,
         change=CHANGE if data["state"] else NO_CHANGE,
+        keys=KEYS if can_point else "",
         data=embedded,
         script="".join(map(resource, SCRIPTS)),
     )
@@ -177,3 +179,6 @@ NO_CHANGE = """<section aria-labelledby="change-title">
 <p>This page has results, no Python. <code>cenote playground</code> is for changing numbers, but it cannot show this
 call: it is too large, or has an argument or a dtype that is not among the playground's fields.</p>
 </section>"""
+KEYS = """<p class="keys">Point at an element to see what it is made of, click an output to pin it. Keys: Tab goes
+through the arrays, arrow keys from element to element, Home and End to the first and last, Enter or Space pins, Escape
+unpins, P plays and stops, G changes the view.</p>"""
