@@ -303,6 +303,24 @@ def test_padding_that_is_not_drawn_is_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("shape", "shown"),
+    [
+        ((28,), (28,)),
+        ((22, 22), (22, 22)),
+        ((12, 28), (12, 28)),
+        ((40,), (28,)),
+        ((40, 3), (12, 3)),
+        ((23, 23), (12, 12)),
+    ],
+)
+def test_what_has_room_is_drawn_whole(shape: tuple[int, ...], shown: tuple[int, ...]) -> None:
+    """A page cannot show windows that see more than is drawn."""
+    e = cn.explain("max", shape, (2,) * len(shape))
+    assert len(Picture(e.svg()).cells["x"]) == math.prod(shown)
+    assert ("Windows that can be shown" in e.html()) == (shape != shown)
+
+
+@pytest.mark.parametrize(
     ("call", "drawn"),
     [(("max", (0, 3, 3), (2, 2)), 0), (("avg", (2, 0, 4, 4), (2, 2)), 0), (("conv", (0, 4, 1), (2, 1, 1)), 2)],
 )

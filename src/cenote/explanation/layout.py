@@ -26,8 +26,9 @@ CHARACTER = 8  # width of one of a caption
 OF_NAME = 9  # of the name of a slice
 NAME = 12  # characters of the name of a slice, about: w[:, :, 0, 1]
 WIDEST = 1120  # of the panels of a picture side by side
+ROW = 28  # elements of the widest row, which has that width
 # How many elements are drawn along a row or column, and how many slices: the first that makes an array small enough.
-LIMITS = ((20, 32), (12, 9), (10, 6), (8, 4))
+LIMITS = ((ROW, 32), (12, 9), (10, 6), (8, 4))
 ENOUGH = 500  # elements
 
 
@@ -154,7 +155,7 @@ def cropped(whole: Sequence[Range], focus: Sequence[int]) -> tuple[Range, ...]:
     outer = max(0, len(whole) - 2)
     ranges: tuple[Range, ...] = ()
     for level, (line, slices) in enumerate(LIMITS):
-        most = [*slices_of(whole[:outer], slices), *[line] * (len(whole) - outer)]
+        most = [*slices_of(whole[:outer], slices), *([line] * 2 if len(whole) > 1 else [ROW])]
         ranges = tuple(crop(*of_axis) for of_axis in zip(whole, most, focus, strict=True))
         is_small = math.prod(max(1, end - begin) for begin, end in ranges) <= ENOUGH
         if is_small and (level or ranges == tuple(whole)):  # of the largest, all or nothing
