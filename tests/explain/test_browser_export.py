@@ -81,6 +81,26 @@ def test_small_filters_stand_side_by_side_on_a_phone(opened: Callable[..., Page]
     assert page.script("return document.documentElement.scrollWidth") <= 360
 
 
+def test_a_row_that_is_wider_than_a_phone_scrolls_to_the_window(opened: Callable[..., Page]) -> None:
+    page = opened(cn.explain("max", (28,), (3,), stride=1))
+    page.screen(360, 740)
+    sizes = page.script(
+        "return [...document.querySelectorAll('.panels:not([hidden]) .cell rect')]"
+        ".map((square) => square.getBoundingClientRect().width)"
+    )
+    assert len(sizes) == 28 + 26
+    assert min(sizes) >= 23
+    for button, window in (("#back", "25"), ("#next", "0")):
+        page.one(button).click()
+        assert page.formula.startswith(f"y[{window}] = ")
+        for left, right in page.script(
+            "return [...document.querySelectorAll('.panels:not([hidden]) .overlay .mark')]"
+            ".map((mark) => mark.getBoundingClientRect()).map((box) => [box.left, box.right])"
+        ):
+            assert 0 <= left < right <= 360
+    assert page.script("return document.documentElement.scrollWidth") <= 360
+
+
 def live(page: Page) -> Any:
     return page.script("return document.getElementById('live').textContent")
 

@@ -254,6 +254,19 @@ def test_a_phone_shows_it_without_scrolling_sideways(page: Page, state: str) -> 
     assert page.script("return document.documentElement.scrollWidth") <= 360
 
 
+def test_a_row_that_is_wider_than_a_phone_scrolls_to_the_window(page: Page) -> None:
+    page.screen(360, 740)
+    page.go("#op=max_pool&shape=28&window=3&stride=1")
+    for button, window in (("#previous", "25"), ("#next", "0")):
+        page.one(button).click()
+        assert page.formula.startswith(f"y[{window}] = ")
+        for left, right in page.script(
+            "return [...document.querySelectorAll('td.seen, td.chosen, td.target')]"
+            ".map((cell) => cell.getBoundingClientRect()).map((box) => [box.left, box.right])"
+        ):
+            assert 0 <= left < right <= 360
+
+
 def test_tapping_on_a_phone(page: Page, driver: Any) -> None:
     page.screen(360, 740)
     page.go(POOL)

@@ -219,6 +219,7 @@
     pinned = peek = null;
     now = (i + count) % count;
     show();
+    Elements.reveal(view);
     remember();
     if (!silent) announce();
   }

@@ -19,6 +19,8 @@ from .svg import cell_svg, frame, label_svg, links_svg, marks_svg, shell, text_l
 from .svg import plain as coordinate
 from .windows import Index, plain
 
+SMALLEST = 0.6  # scale of a picture on a small screen: where that is too wide, it scrolls
+
 
 def resource(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
@@ -91,7 +93,8 @@ def panels(scene: Scene, view: str) -> str:
             name = quoteattr(grid.slice_names()[i] if grid.has_slices else grid.caption)
             out += [
                 f'<svg xmlns="http://www.w3.org/2000/svg" class="cenote" viewBox="{" ".join(map(coordinate, box))}" '
-                f'width="{coordinate(box[2])}" role="group" aria-label={name}>',
+                f'width="{coordinate(box[2])}" style="min-width:{coordinate(SMALLEST * box[2])}px" role="group" '
+                f"aria-label={name}>",
                 *map(label_svg, labels_of_slice(grid, i)),
                 *(cell_svg(cell, scene.step_of(cell)) for cell in cells),
                 f'<g class="overlay" data-marks="{grid.name}{i}"></g></svg>',

@@ -48,6 +48,20 @@ const Elements = (() => {
     }
   }
 
+  /** Scroll rows that are wider than the screen to what is marked on them. @param {string} view */
+  function reveal(view) {
+    for (const slices of picture(view).querySelectorAll(".slices")) {
+      const room = slices.getBoundingClientRect();
+      for (const overlay of slices.querySelectorAll(".overlay")) {
+        const marks = overlay.getBoundingClientRect();
+        if (marks.width && (marks.left < room.left || marks.right > room.right)) {
+          slices.scrollLeft += marks.left - room.left - CELL / 2;
+          break;
+        }
+      }
+    }
+  }
+
   /** Another value. @param {SVGGElement} cell @param {string} words */
   function write(cell, words) {
     const text = cell.querySelector("text");
@@ -74,5 +88,5 @@ const Elements = (() => {
     return best && placeOf(best);
   }
 
-  return { pictures, shown, picture, all, find, placeOf, name, same, mark, notes, write, beside };
+  return { pictures, shown, picture, all, find, placeOf, name, same, mark, notes, write, beside, reveal };
 })();

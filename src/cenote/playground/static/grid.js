@@ -203,6 +203,21 @@ export function mark(marks) {
   }
 }
 
+/** Scroll rows that are wider than the screen to what is marked on them. */
+export function reveal() {
+  /** @type {Map<Element, DOMRect[]>} */
+  const boxes = new Map();
+  for (const place of marked) {
+    const cell = find(place), figure = cell?.closest("figure");
+    if (cell && figure) boxes.set(figure, [...(boxes.get(figure) ?? []), cell.getBoundingClientRect()]);
+  }
+  for (const [figure, marks] of boxes) {
+    const room = figure.getBoundingClientRect();
+    const left = Math.min(...marks.map((box) => box.left)), right = Math.max(...marks.map((box) => box.right));
+    if (left < room.left || right > room.right) figure.scrollLeft += left - room.left - marks[0].width / 2;
+  }
+}
+
 /** @param {Place | null} place */
 export function select(place) {
   for (const cell of cells.values()) {

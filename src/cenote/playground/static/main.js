@@ -375,7 +375,10 @@ async function start() {
     state = withOperation(state, op, fields);
     change({});
   });
-  player.setUp((output) => pin({ array: "y", cell: output }));
+  player.setUp((output) => {
+    pin({ array: "y", cell: output });
+    grid.reveal();
+  });
   setUpArrays();
   setUpEditor();
   setUpButtons();
