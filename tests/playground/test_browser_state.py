@@ -194,6 +194,25 @@ def test_a_link_has_the_whole_state(page: Page) -> None:
     assert snapshot(page) == before
 
 
+def test_back_restores_the_field_that_has_the_focus(page: Page) -> None:
+    page.go("#op=max_pool&shape=4,4&window=2,2&pin=x.0.0")
+    page.fill("padding", "1")
+    assert page.focused == "field-padding"
+    page.driver.back()
+    page.wait(lambda: page.field("padding").get_attribute("value") == "0")
+    page.settle()
+    page.field("padding").send_keys("2")  # typing goes on as before
+    page.settle()
+    assert page.field("padding").get_attribute("value") == "02"
+    page.one("#edit").clear()
+    page.one("#edit").send_keys("7", Keys.ENTER)
+    page.settle()
+    page.one("#edit").click()
+    page.driver.back()
+    page.wait(lambda: page.one("#edit").get_attribute("value") == "9")
+    assert page.focused == "edit"
+
+
 def test_back_and_forward(page: Page) -> None:
     page.go(POOL)
     page.fill("stride", "1")

@@ -15,8 +15,9 @@ export function setUp(fields, chosen) {
   operation.addEventListener("change", () => chosen(operation.value));
 }
 
-/** Show the fields of an operation with the texts of the state. @param {State} state @param {Fields} fields @param {(name: string, text: string) => void} changed */
-export function show(state, fields, changed) {
+/** Show the fields of an operation with the texts of the state: the one that is typed in too, if ``restored``.
+ * @param {State} state @param {Fields} fields @param {(name: string, text: string) => void} changed @param {boolean} restored */
+export function show(state, fields, changed, restored) {
   operation.value = state.op;
   const known = fields.operations[state.op]?.fields ?? [];
   if (shown !== state.op) {
@@ -27,7 +28,7 @@ export function show(state, fields, changed) {
     const input = /** @type {HTMLInputElement} */ (document.getElementById(`field-${field.name}`));
     const text = state[field.name] ?? field.default;
     if (field.control === "flag") input.checked = text === "1";
-    else if (input !== document.activeElement || field.control === "choice") input.value = text;
+    else if (restored || input !== document.activeElement || field.control === "choice") input.value = text;
   }
 }
 

@@ -42,6 +42,7 @@ let answer = null;
 /** What the mouse or the keyboard is on. @type {Place | null} */
 let hover = null;
 let typing = 0;
+let restored = false; // by going back or forward: not by typing, which keeps what is in the field
 
 // ---------------------------------------------------------------------------------------------------- the state
 
@@ -56,7 +57,7 @@ function change(changes, { ask = true, push = true } = {}) {
 
 async function load() {
   document.body.setAttribute("aria-busy", "true");
-  form.show(state, fields, fieldChanged);
+  form.show(state, fields, fieldChanged, restored);
   showSettings();
   try {
     const found = await server.explain(request(state));
@@ -225,7 +226,7 @@ function showEditor(place) {
   const flat = elements[place.cell];
   const values = name === "g" ? answer.gradient?.g : answer[/** @type {"x" | "w" | "b"} */ (name)];
   element("edit-label", HTMLElement).textContent = `${name}[${unravel(flat, shape).join(", ")}] =`;
-  if (document.activeElement !== field) field.value = grid.full(values?.values[flat] ?? NaN);
+  if (restored || document.activeElement !== field) field.value = grid.full(values?.values[flat] ?? NaN);
 }
 
 // ---------------------------------------------------------------------------------------------------- what is done
@@ -384,7 +385,8 @@ async function start() {
   setUpButtons();
   window.addEventListener("popstate", () => {
     state = read(location.hash);
-    load();
+    restored = true;
+    load().finally(() => (restored = false));
   });
   state.op ??= START.op;
   if (window.matchMedia("(max-width: 48rem)").matches) element("arguments", HTMLDetailsElement).open = false;
