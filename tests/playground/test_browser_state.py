@@ -194,6 +194,17 @@ def test_a_link_has_the_whole_state(page: Page) -> None:
     assert snapshot(page) == before
 
 
+def test_an_address_without_an_operation(page: Page) -> None:
+    """Also when it is typed while the page is open."""
+    page.go("#op=conv")
+    page.script("location.hash = '#window=2,2&shape=4,4'")
+    page.wait(lambda: len(page.texts("y")) == 4)
+    assert page.one("#op").get_attribute("value") == "max_pool"
+    assert page.field("window").get_attribute("value") == "2,2"
+    page.go("#window=2,2&shape=4,4")
+    assert page.hash == "#op=max_pool&window=2,2&shape=4,4"
+
+
 def test_back_restores_the_field_that_has_the_focus(page: Page) -> None:
     page.go("#op=max_pool&shape=4,4&window=2,2&pin=x.0.0")
     page.fill("padding", "1")

@@ -8,7 +8,7 @@ import * as inspect from "./inspect.js";
 import * as paste from "./paste.js";
 import * as player from "./player.js";
 import * as server from "./server.js";
-import { edit, ravel, read, request, START, unravel, withOperation, write } from "./state.js";
+import { edit, ravel, read, request, unravel, withOperation, write } from "./state.js";
 
 /** @typedef {import("./grid.js").Place} Place */
 
@@ -388,7 +388,6 @@ async function start() {
     restored = true;
     load().finally(() => (restored = false));
   });
-  state.op ??= START.op;
   if (window.matchMedia("(max-width: 48rem)").matches) element("arguments", HTMLDetailsElement).open = false;
   change({}, { push: false });
 }

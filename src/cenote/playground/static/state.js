@@ -25,7 +25,7 @@ export function read(hash) {
       // A broken %-sequence: that part of the address means nothing.
     }
   }
-  return Object.keys(state).length ? state : { ...START };
+  return Object.keys(state).length ? { op: START.op, ...state } : { ...START };
 }
 
 /** @param {string} text */
