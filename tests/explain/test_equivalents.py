@@ -92,6 +92,34 @@ def test_calls_beyond_the_form() -> None:
     assert np.array_equal(run(code_of(flags)["code"]), flags.y)
 
 
+def add(a: Any, b: Any) -> Any:
+    return 2 * a + b
+
+
+class Weighted:
+    def __call__(self, a: Any, b: Any) -> Any:
+        return 2 * a + b
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (add, "add"),
+        (cn.reducer(add, lambda a, b: (2, 1)), "add"),
+        (functools.partial(add), "partial"),
+        (Weighted(), "Weighted"),
+    ],
+)
+def test_functions_of_the_user(function: Any, name: str) -> None:
+    """By their names, but not taken for NumPy's of that name; without an address in memory."""
+    e = cn.explain("pool", np.array([1.0, 2, 3, 4]), (2,), 0, function)
+    assert e.text.startswith(f"pool((4,), window=(2,), init=0, reduce_fn={name})\n")
+    assert f"y[0] = {name} of 0, 1, 2, one after the other = 4" in e.svg()
+    assert code_of(e)["code"].endswith("# reduce_fn: your function\ny = cn.pool(x, (2,), 0, reduce_fn)\n")
+    assert code_of(e, "flax")["note"] == f"jax.lax has no function like {name} for windows"
+    assert name in e.html()
+
+
 def test_the_gradient_is_part_of_the_program() -> None:
     state = {"op": "conv", "bias": "1", "view": "gradient", "g": "1.1.0:-2", "stride": "2"}
     names: dict[str, Any] = {}

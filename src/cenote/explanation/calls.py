@@ -29,6 +29,7 @@ from ..geometry.window import (
     global_geometry,
     parse_window,
 )  # fmt: skip
+from ..ops.fold import Reducer
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max_pool": pooling.max_pool,
@@ -102,8 +103,15 @@ class Call:
 
 
 def written(value: object) -> str:
-    name = getattr(value, "__name__", "")
-    return name if name else f"array{np.shape(value)}" if isinstance(value, np.ndarray) else format_value(value)
+    if callable(value):
+        return function_name(value)
+    return f"array{np.shape(value)}" if isinstance(value, np.ndarray) else format_value(value)
+
+
+def function_name(value: object) -> str:
+    """Of a function, or of that inside a ``reducer``; of another object that can be called, the name of its class."""
+    function = value.fn if isinstance(value, Reducer) else value
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def name_of(op: object) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arguments.errors import pluralize
 from ..dtypes import is_float, is_integer
-from .calls import Call
+from .calls import Call, function_name
 from .rounding import LARGEST, Number
 from .windows import Element, Index, Window
 
@@ -148,7 +148,7 @@ def right_side(call: Call, window: Window) -> str:
     if name in ("conv", "conv_transpose"):
         text = summed(real, lambda e: f"{factor(e.value)}*{factor(e.weight)}", zeros)
         return text if window.bias is None else f"{text} + {factor(window.bias)} (bias)"
-    function = getattr(call.arguments.get("reduce_fn"), "__name__", "reduce_fn")
+    function = function_name(call.arguments.get("reduce_fn"))
     init = Element((), call.arguments.get("init"))
     return f"{function} of {listed([init, *real], value, ', ')}, one after the other"
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..explanation.calls import Call
+from ..explanation.calls import Call, function_name
 from ..explanation.formula import factor, result, short
 from ..explanation.windows import Element, Index, Window
 
@@ -36,7 +36,7 @@ class Formulas:
         elif op == "smooth_max_pool":
             terms = self.smooth(window)
         elif op == "pool":
-            name = getattr(self.arguments["reduce_fn"], "__name__", "reduce_fn")
+            name = function_name(self.arguments["reduce_fn"])
             terms = [
                 [f"{name} from {short(self.arguments['init'])} over "],
                 *self.joined(window, window.elements, ", "),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...dtypes import has_nan
+from ..calls import function_name
 from .common import Different, Problem, array_text, call_text, program
 
 NEUTRAL = {"add": 0.0, "multiply": 1.0, "maximum": -np.inf, "minimum": np.inf}
@@ -48,8 +49,9 @@ def pooling(problem: Problem) -> str:
     if op == "sum_pool":
         given += ["0.0", LAX["add"]]
     elif op == "pool":
-        name, init = problem.arguments["reduce_fn"].__name__, problem.arguments["init"]
-        if name not in LAX:
+        function, init = problem.arguments["reduce_fn"], problem.arguments["init"]
+        name = function_name(function)
+        if name not in LAX or not isinstance(function, np.ufunc):
             raise Different(f"jax.lax has no function like {name} for windows")
         if init != NEUTRAL[name]:
             raise Different(f"flax also fills the padding with init: it must be {NEUTRAL[name]} for {name}")
