@@ -92,6 +92,23 @@ def test_calls_beyond_the_form() -> None:
     assert np.array_equal(run(code_of(flags)["code"]), flags.y)
 
 
+@pytest.mark.parametrize(
+    ("op", "arguments", "options"),
+    [
+        ("max_pool", [range(1, 3)], {}),
+        ("max_pool", [2], {"axes": range(2)}),
+        ("pool", [(2, 2), np.array(0.0), np.add], {}),
+        ("max_pool", [np.array([2, 2])], {"stride": np.array([1, 1]), "padding": [[1, 0], [0, 1]]}),
+        ("lp_pool", [(2, 2)], {"p": np.float32(3)}),
+    ],
+)
+def test_arguments_in_every_form(op: str, arguments: list[Any], options: dict[str, Any]) -> None:
+    x = np.arange(16.0).reshape(4, 4)
+    e = cn.explain(op, x, *arguments, **options)
+    assert "To change a number" in e.html()
+    np.testing.assert_array_equal(run(code_of(e)["code"]), getattr(cn, op)(x, *arguments, **options))
+
+
 def add(a: Any, b: Any) -> Any:
     return 2 * a + b
 
@@ -108,6 +125,7 @@ class Weighted:
         (cn.reducer(add, lambda a, b: (2, 1)), "add"),
         (functools.partial(add), "partial"),
         (Weighted(), "Weighted"),
+        (np.frompyfunc(add, 2, 1), "add (vectorized)"),
     ],
 )
 def test_functions_of_the_user(function: Any, name: str) -> None:

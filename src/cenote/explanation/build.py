@@ -26,7 +26,14 @@ def by_parameter(name: str, args: Sequence[object], options: Mapping[str, Any]) 
     given = {n: value for n, value in zip(by_position, args, strict=False) if value is not None}
     for twice in given.keys() & options.keys():
         raise BadType(f"{twice} is given twice, by position and by name")
-    return {**given, **options}
+    return {n: as_written(n, value) for n, value in {**given, **options}.items()}
+
+
+def as_written(name: str, value: object) -> object:
+    """An argument as people write it: not a range; ``init`` not as an array without axes."""
+    if isinstance(value, range) and name != "x":
+        return tuple(value)
+    return value.item() if name == "init" and isinstance(value, np.ndarray) and not value.ndim else value
 
 
 def filtered(op: str, args: Sequence[object], options: Mapping[str, Any]) -> str:

@@ -102,7 +102,7 @@ def text_of(name: str, value: Any) -> str | None:
     if name == "dtype":
         return None
     if name == "reduce_fn":
-        return value.__name__ if isinstance(value, np.ufunc) and value.__name__ in REDUCERS else None
+        return next((word for word, function in REDUCERS.items() if value is function), None)
     if value is None:
         return "none"
     if isinstance(value, str):

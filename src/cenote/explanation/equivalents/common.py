@@ -133,8 +133,9 @@ def array_text(name: str, array: Array) -> str:
 
 
 def is_function(value: object) -> bool:
-    """One of the user's own, which has no text; NumPy's have their names."""
-    return callable(value) and not isinstance(value, (type, np.ufunc))
+    """One of the user's own, or of another library, which has no text; NumPy's have their names."""
+    of_numpy = isinstance(value, np.ufunc) and getattr(np, value.__name__, None) is value
+    return callable(value) and not isinstance(value, type) and not of_numpy
 
 
 def value_text(value: Any) -> str:
