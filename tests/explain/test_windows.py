@@ -196,6 +196,12 @@ def test_sizes_in_words() -> None:
     )
 
 
+def test_one_window_over_an_axis_in_words() -> None:
+    _, first, second, _ = cn.explain("global_avg", (1, 2), axes=(0, 1)).text.splitlines()
+    assert first == "axis 0: one window over 1 element, 1 output."
+    assert second == "axis 1: one window over all 2 elements, 1 output."
+
+
 def test_a_window_that_does_not_fit() -> None:
     for e in (cn.explain("max_pool", (2, 7), (3, 3)), cn.explain("conv", (2, 7, 1), (3, 3, 1, 1))):
         assert e.windows == []

@@ -22,7 +22,8 @@ def describe(call: Call) -> str:
         elif call.op.startswith("adaptive"):
             lines.append(bins(axis))
         elif call.op.startswith("global"):
-            lines.append(f"axis {axis.position}: one window over all {elements(axis.n)}, 1 output.")
+            every = "" if axis.n == 1 else "all "
+            lines.append(f"axis {axis.position}: one window over {every}{elements(axis.n)}, 1 output.")
         else:
             lines.append(windows(axis, ceil))
     if call.y is not None:
