@@ -12,6 +12,7 @@ import cenote as cn
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "explain"
 X = np.array([[3, 5, 5, 1], [2, np.nan, 4, 4], [1, 6, 2, 8], [0, 1, 9, 2.5]])
+LINE = np.arange(1, 8)  # x of docs/windows.md
 
 
 def animated() -> str:
@@ -24,8 +25,8 @@ def animated() -> str:
 PICTURES: dict[str, Callable[[], str]] = {
     "ties": lambda: cn.explain("max_pool", X, (3, 3), stride=1, padding=1, nan="omit").svg((0, 2)),
     "windows": animated,
-    "stride": lambda: cn.explain("max_pool", (7,), (3,), stride=2).svg(1),
-    "padding": lambda: cn.explain("sum_pool", (7,), (3,), stride=2, padding=1).svg(0),
+    "stride": lambda: cn.explain("sum_pool", LINE, (3,), stride=2).svg(1),
+    "padding": lambda: cn.explain("sum_pool", LINE, (3,), stride=2, padding=1).svg(0),
     "matrix": lambda: cn.explain("max_pool", (7, 9), (3, 2), stride=(2, 3), padding=((1, 1), (0, 0))).svg((1, 1)),
     "ceil": lambda: cn.explain("avg_pool", (5, 6), (3, 3), stride=2, padding=1, ceil_mode=True).svg(-1),
     "dilation": lambda: cn.explain("max_pool", (9,), (3,), dilation=2, stride=2).svg(1),
