@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch.autograd import forward_ad
-from torch.func import jvp, linearize
+from torch.func import grad, jacfwd, jacrev, jvp, linearize, vmap
 
 import cenote as cn
 from cenote.backends.torch.functions import bind
@@ -82,3 +82,36 @@ def test_a_result_is_no_view_of_the_input() -> None:
     x = torch.arange(3.0)
     cn.pool(x, (1,), 0.0, lambda a, b: b).zero_()
     assert x.tolist() == [0.0, 1.0, 2.0]
+
+
+def learned(s: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """A pool whose reducer depends on ``s``, too."""
+    scaled = cn.reducer(lambda a, b: a + b * s, lambda a, b: (torch.ones_like(a), s * torch.ones_like(b)))
+    pooled: torch.Tensor = cn.pool(x, (2,), 0.0, scaled)
+    return pooled.sum()
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        lambda s, x: torch.autograd.grad(learned(s.requires_grad_(), x), s),
+        lambda s, x: grad(learned)(s, x),
+        lambda s, x: grad(learned, argnums=(0, 1))(s, x),
+        lambda s, x: jvp(lambda s: learned(s, x), (s,), (s,)),
+        lambda s, x: jvp(lambda s: grad(learned, argnums=1)(s, x), (s,), (s,)),
+        lambda s, x: vmap(jacfwd(learned), (0, None))(s[None], x),
+        lambda s, x: grad(lambda s: vmap(jacrev(learned, argnums=1), (None, 0))(s, x[None]).sum())(s),
+    ],
+    ids=["backward", "grad", "grad of both", "jvp", "jvp of grad", "vmap of jacfwd", "grad of vmap"],
+)
+def test_a_reducer_has_no_derivative_by_what_else_it_uses(derivative: Any) -> None:
+    """The partial derivatives that the user gave do not hold it: it would be missing in silence."""
+    x, s = torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor(2.0)
+    with pytest.raises(TypeError, match=r"^pool: reduce_fn depends on another tensor that torch derives by, and cn\.r"):
+        derivative(s, x)
+
+
+def test_a_reducer_may_use_other_tensors() -> None:
+    x, s = torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor(2.0)
+    assert grad(learned, argnums=1)(s, x).tolist() == [2.0] * 4
+    assert vmap(jacfwd(learned, argnums=1), (None, 0))(s, x[None]).tolist() == [[2.0] * 4]

@@ -12,14 +12,17 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._functorch.pyfunctorch import temporarily_pop_interpreter_stack
 
 from ...arguments.errors import BadType, BadValue
 from ...dtypes import is_differentiable
 from ...ops.fold import Fold, Reducer
 from ...ops.record import replace
 from .arrays import Tensor, from_numpy
-from .functions import bind, floats, primals, tangents_of_outer_transforms, tracked
+from .duals import unpack
+from .functions import bind, floats, primals, tangents_of_outer_transforms, tracked, transforming
 
+functorch = torch._C._functorch
 BY_NUMPY = "write it with torch instead of NumPy"
 
 
@@ -102,9 +105,28 @@ def with_partials(reducer: Reducer) -> Callable[..., Any]:
     def function(a: Tensor, b: Tensor) -> Any:
         if not tracked([a, b]):
             return called(reducer.fn, a, b)
-        return Reduce.apply(reducer, a, b)
+        value = called(reducer.fn, a.detach(), b.detach())
+        if depends(value):
+            raise BadType(
+                "reduce_fn depends on another tensor that torch derives by, and cn.reducer has derivatives by its two "
+                "arguments only: give the function itself, which torch derives"
+            )
+        return Reduce.apply(reducer, value, a, b)
 
     return function
+
+
+def depends(x: Tensor) -> bool:
+    """Whether a tensor has a derivative, in whichever of the transformations that are active."""
+    innermost = functorch.peek_interpreter_stack() if transforming() else None
+    asked = innermost is None or innermost.key() != functorch.TransformType.Vmap  # which has no rule for the question
+    if x.requires_grad or (asked and unpack(x, level=0).tangent is not None):
+        return True
+    if innermost is None:
+        return False
+    inner = functorch.get_unwrapped(x) if functorch.maybe_get_level(x) == innermost.level() else x
+    with temporarily_pop_interpreter_stack():
+        return depends(inner)
 
 
 def partials_of(ctx: Any, operands: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
@@ -117,27 +139,27 @@ def partials_of(ctx: Any, operands: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
 
 
 class Reduce(torch.autograd.Function):
-    """A reducer of two tensors: ``apply(reducer, a, b)``."""
+    """``apply(reducer, value, a, b)``: the value, which is a constant, with the reducer's derivative."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(reducer: Reducer, a: Tensor, b: Tensor) -> Tensor:
-        return called(reducer.fn, a, b)
+    def forward(reducer: Reducer, value: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        return value.clone()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.reducer, *operands = inputs
+        ctx.reducer, _, *operands = inputs
         ctx.save_for_backward(*operands)
         ctx.save_for_forward(*operands)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         by_a, by_b = partials_of(ctx, ctx.saved_tensors)
-        return None, g * by_a, g * by_b
+        return None, None, g * by_a, g * by_b
 
     @staticmethod
-    def jvp(ctx: Any, _: None, da: Tensor, db: Tensor) -> Tensor:
+    def jvp(ctx: Any, _: None, __: Tensor, da: Tensor, db: Tensor) -> Tensor:
         with tangents_of_outer_transforms():
             by_a, by_b = partials_of(ctx, primals(ctx.saved_tensors))
             return by_a * da + by_b * db
