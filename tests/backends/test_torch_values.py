@@ -178,6 +178,13 @@ def test_channels_last_stays_channels_last(name: str, ndim: int, dtype: torch.dt
     torch.testing.assert_close(y.detach(), plain)
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_other_strides_give_a_contiguous_result(name: str) -> None:
+    x = torch.randn(2, 6, 6, 4).permute(0, 3, 2, 1)
+    again = [EVERY[name](given) for given in (x, x, x, x.clone(memory_format=torch.preserve_format).requires_grad_())]
+    assert [y.is_contiguous() for y in again] == [True] * 4
+
+
 def test_nothing_is_copied() -> None:
     seen: list[Any] = []
 

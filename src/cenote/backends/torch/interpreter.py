@@ -11,7 +11,7 @@ from .deferred import known_sizes
 from .duals import has_tangent
 from .fold import fold
 from .functions import bind, transforming
-from .library import modes
+from .library import has_format, modes
 
 __all__ = ["bind", "fold", "from_plain", "operand", "plain", "spec"]
 
@@ -25,11 +25,11 @@ def spec(x: Tensor) -> Spec:
 
 
 def plain(x: Any) -> Array | None:
-    """A tensor as a NumPy array, if that is all that there is to it."""
+    """A tensor as a NumPy array, if that is all that there is to it, and a result may keep its order."""
     if type(x) not in PLAIN or x.requires_grad or transforming() or modes() or tracing() is not None:
         return None
     try:
-        return None if has_tangent((x,)) else x.numpy()
+        return x.numpy() if has_format(x) and not has_tangent((x,)) else None
     except (RuntimeError, TypeError):  # it is on another device, has another layout, is a conjugate …
         return None
 

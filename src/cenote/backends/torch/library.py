@@ -26,6 +26,7 @@ library = torch.library.Library("cenote", "FRAGMENT")
 operators: dict[tuple[str, int, int], Callable[..., Any]] = {}
 rules: list[Callable[[str, Callable[..., Any]], None]] = []  # what is registered for an operator besides its kernel
 modes = torch._C._len_torch_dispatch_stack
+CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 BY_THE_CORE = (PlannedOp, Scatter)  # whose arrays are fresh, and which NumPy warns of nothing in
 
 
@@ -157,12 +158,18 @@ def fake(text: str, sizes: Sequence[Size], *operands: Tensor) -> Any:
     return one_or_all(tuple(outputs))
 
 
+def has_format(x: Tensor) -> bool:
+    """Whether a tensor has a memory format with a name, in which a result of equal order is left."""
+    if x.is_contiguous():
+        return True
+    name = CHANNELS_LAST.get(x.ndim)
+    return name is not None and x.is_contiguous(memory_format=name)
+
+
 def format_of(ndim: int, like: Tensor) -> torch.memory_format:
     """The memory format of a result: that of the first operand, if it is one that has a name."""
-    if ndim == like.ndim and not like.is_contiguous():
-        for rank, name in ((4, torch.channels_last), (5, torch.channels_last_3d)):
-            if ndim == rank and like.is_contiguous(memory_format=name):
-                return name
+    if ndim == like.ndim and not like.is_contiguous() and has_format(like):
+        return CHANNELS_LAST[ndim]
     return torch.contiguous_format
 
 
