@@ -135,3 +135,20 @@ def test_our_own_derivatives_inside_of_a_compiled_function(name: str) -> None:
     found = torch.compile(lambda x: f(x), backend="aot_eager")(x)
     assert type(found) is np.ndarray
     np.testing.assert_allclose(found, f(x), rtol=1e-12)
+
+
+class Branches(torch.nn.Module):
+    def forward(self, x: Tensor) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: cn.max_pool(x, (2, 2)), lambda x: cn.avg_pool(x, (2, 2)), (x,))
+
+
+def test_a_branch_holds_nothing_but_what_it_computes(caplog: pytest.LogCaptureFixture) -> None:
+    """Not the question whether an operand has a tangent, which nobody could answer there."""
+    x = torch.randn(1, 3, 4, 4).abs()
+    program = torch.export.export(Branches(), (x,), strict=True)
+    for name in ("true_graph_0", "false_graph_0"):
+        called = [str(n.target) for n in getattr(program.graph_module, name).graph.nodes if n.op == "call_function"]
+        assert called == ["cenote.op_1_1.default"]
+    assert torch.equal(program.module()(x), cn.max_pool(x, (2, 2)))
+    assert torch.equal(program.module()(-x), cn.avg_pool(-x, (2, 2)))
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
