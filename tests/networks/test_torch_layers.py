@@ -150,6 +150,14 @@ def test_what_torch_does_not_have_says_that_it_is_for_the_cpu() -> None:
             layer(torch.zeros(1, 1, 4, 4, device="meta"))
 
 
+@pytest.mark.parametrize("layer", [ct.MaxPool2d(2), ct.MinPool2d(2), ct.MaxUnpool2d(2)], ids=lambda x: type(x).__name__)
+def test_torch_jit_script_is_refused(layer: nn.Module) -> None:
+    name = type(layer).__name__
+    for model in (layer, nn.Sequential(nn.ReLU(), layer)):
+        with pytest.raises(TypeError, match=rf"^{name}: torch\.jit\.script cannot compile .* torch\.export\.export"):
+            torch.jit.script(model)
+
+
 # -------------------------------------------------------------------------------------- what torch does not have
 
 

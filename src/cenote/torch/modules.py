@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -45,6 +45,12 @@ class Pooling(nn.Module):
 
     def forward(self, input: Tensor) -> Any:
         return self.function(input, *[getattr(self, name) for name in self.arguments])
+
+    def __prepare_scriptable__(self) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__}: torch.jit.script cannot compile what cenote computes: write "
+            "torch.export.export(model, (x,)), or script the model without cenote's layers"
+        )
 
 
 # ------------------------------------------------------------------------------------------------ torch.nn's own
