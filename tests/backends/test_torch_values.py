@@ -333,6 +333,22 @@ def test_a_number_that_torch_derives_by(name: str) -> None:
         f(value.detach())
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # torch calls what it deprecates
+def test_a_number_that_torch_derives_by_forwards() -> None:
+    """float(beta) would be a constant without a word."""
+    value = torch.tensor(2.0)
+
+    def f(beta: torch.Tensor) -> Any:
+        return cn.smooth_max_pool(torch.ones(4), (2,), beta=beta)  # type: ignore[call-overload]
+
+    with pytest.raises(TypeError, match=r"pool beta \* x with beta=1.0, and divide the result by beta$"):
+        torch.func.jvp(f, (value,), (value,))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(value, value)
+        with pytest.raises(TypeError, match=r"pool beta \* x with beta=1.0, and divide the result by beta$"):
+            f(dual)
+
+
 def test_the_derivative_by_beta() -> None:
     x = torch.arange(4.0, dtype=torch.float64)
     beta = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)

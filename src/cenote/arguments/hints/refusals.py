@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import inspect
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -247,10 +248,19 @@ def unmasked(draft: Draft, name: str) -> str | None:
     return f"to leave out masked elements, write {draft}" if draft.failure() is None else None
 
 
+def derived_by_torch(value: Any) -> bool:
+    """Whether torch may derive by a tensor: backwards, forwards, or inside of torch.func."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return False
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(value)
+    return wrapped or value.requires_grad or torch.autograd.forward_ad.unpack_dual(value).tangent is not None
+
+
 def array_as_number(topic: str, value: Any) -> str:
     """An array without axes in the place of a number."""
     scaled = "pool beta * x with beta=1.0, and divide the result by beta"  # which has the derivative by beta
-    if getattr(value, "requires_grad", False):  # a tensor of torch's
+    if derived_by_torch(value):
         return scaled if topic == "beta" else f"write {topic}.item(), the result has no derivative by it"
     if not type(value).__name__.endswith("Tracer"):
         return f"pass float({topic})"
