@@ -255,3 +255,21 @@ def test_what_they_refuse() -> None:
         cn.check_grads(LOSSES["max"], (x,))
     with pytest.raises(TypeError, match=r"^max_pool: out is for NumPy arrays only: leave it out$"):
         cn.max_pool(x, (2, 2), out=np.empty((2, 3), np.float32))
+
+
+def test_a_reducer_has_no_derivative_by_what_else_it_uses() -> None:
+    def pooled(s: Any, x: Any, reduced: bool) -> Any:
+        def fn(a: Any, b: Any) -> Any:
+            return a + b * s
+
+        partials = cn.reducer(fn, lambda a, b: (jnp.ones_like(a), s * jnp.ones_like(b)))
+        return cn.pool(x, (2,), 0.0, partials if reduced else fn).sum()
+
+    x = jnp.arange(4.0)
+    with pytest.raises(
+        TypeError, match=r"^pool: reduce_fn depends on another array that JAX derives by, .*: give the f"
+    ):
+        jax.grad(pooled)(2.0, x, True)
+    assert jax.grad(pooled)(2.0, x, False) == 6.0
+    for reduced in (True, False):
+        assert jax.grad(pooled, argnums=1)(2.0, x, reduced).tolist() == [2.0] * 4

@@ -63,7 +63,15 @@ def unrolled(op: Fold, x: Value) -> Value:
     out = jnp.full(op.geometry.out_shape, op.init)
     for to, of in op.geometry.taps():
         held = out[to]
-        new = called(fn, held, x[of])
+        try:
+            new = called(fn, held, x[of])
+        except jax.errors.UnexpectedTracerError:
+            if fn is op.fn:
+                raise
+            raise BadType(
+                "reduce_fn depends on another array that JAX derives by, and cn.reducer has derivatives by its two "
+                "arguments only: give the function itself, which JAX derives"
+            ) from None
         if new.shape != held.shape:
             raise BadValue(
                 f"reduce_fn gave shape {new.shape} for two arrays of shape {held.shape}: it must work element by "
