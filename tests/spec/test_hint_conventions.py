@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import cv2
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.ndimage
+import scipy.signal
 import torch
+from flax import nnx
+from skimage import measure
 
 import cenote as cn
 from advice import NAMES, advised
@@ -16,6 +22,13 @@ NCHW = rng.standard_normal((2, 3, 6, 8))
 NHWC = np.ascontiguousarray(np.moveaxis(NCHW, 1, -1))
 T = torch.tensor(NCHW)
 pooled = torch.nn.functional
+block_reduce: Any = measure.block_reduce
+
+
+def refused(name: str, x: Any, *args: Any, **options: Any) -> str:
+    with pytest.raises(TypeError) as failure:
+        getattr(cn, name)(x, *args, **options)
+    return str(failure.value)
 
 
 def followed(name: str, x: Any, *args: Any, **options: Any) -> Any:
@@ -59,3 +72,106 @@ def test_averages_of_keras_and_tensorflow_leave_padding_out() -> None:
         np.testing.assert_allclose(got, expected, rtol=1e-12)
     counted = followed("avg_pool", NHWC, window_shape=(3, 3), padding="SAME")  # flax
     np.testing.assert_allclose(counted, np.moveaxis(pooled.avg_pool2d(T, 3, 1, 1).numpy(), 1, -1), rtol=1e-12)
+
+
+SAME = np.moveaxis(pooled.avg_pool2d(T, 3, 1, 1, count_include_pad=False).numpy(), 1, -1)
+
+
+@pytest.mark.parametrize("strides", [1, [1, 1], [1, 1, 1, 1]])
+@pytest.mark.parametrize("ksize", [3, [3, 3], [1, 3, 3, 1]])
+def test_sizes_and_strides_of_tensorflow_are_of_the_picture_or_of_every_axis(ksize: Any, strides: Any) -> None:
+    for got in (
+        followed("avg_pool", NHWC, ksize=ksize, strides=strides, padding="SAME"),
+        followed("avg_pool", NHWC, ksize, strides, "SAME"),
+    ):
+        np.testing.assert_allclose(got, SAME, rtol=1e-12)
+    halves = 2 if strides == 1 else [2 if n == 1 and i in (1, 2) else 1 for i, n in enumerate([1] * 4)]
+    expected = np.moveaxis(pooled.max_pool2d(T, 3, 2).numpy(), 1, -1)
+    np.testing.assert_array_equal(followed("max_pool", NHWC, ksize, halves, "VALID"), expected)
+
+
+def test_sizes_of_tensorflow_with_channels_in_front() -> None:
+    expected = pooled.max_pool2d(T, 3, 2).numpy()
+    got = followed("max_pool", NCHW, ksize=[1, 1, 3, 3], strides=2, padding="VALID")
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("shape", [(2, 8, 9, 5), (8, 9, 5), (2, 3, 8, 9, 5)])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_windows_of_flax_lie_before_the_channels_with_any_batch(shape: tuple[int, ...], padding: str) -> None:
+    x = rng.standard_normal(shape)
+    for window, strides in (((3, 2), (1, 1)), ((2, 2), (2, 2))):
+        expected = nnx.max_pool(x, window, strides, padding)
+        got = followed("max_pool", x, window_shape=window, strides=strides, padding=padding)
+        np.testing.assert_allclose(got, expected, rtol=1e-6)
+        np.testing.assert_array_equal(followed("max_pool", x, window, strides, padding), got)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "constant", "nearest", "mirror", "wrap"])
+def test_filters_of_ndimage_lie_on_every_axis(mode: str) -> None:
+    x = rng.standard_normal((4, 5, 6))
+    for name, of in (("max_pool", "maximum_filter"), ("avg_pool", "uniform_filter")):
+        expected = getattr(scipy.ndimage, of)(x, 3, mode=mode)
+        np.testing.assert_allclose(followed(name, x, size=3, mode=mode), expected, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(followed(name, x, 3, mode=mode), expected, rtol=1e-12, atol=1e-15)
+        expected = getattr(scipy.ndimage, f"{of}1d")(x, 3, axis=1, mode=mode)
+        np.testing.assert_allclose(followed(name, x, size=3, mode=mode, axis=1), expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(followed("min_pool", x, size=3), scipy.ndimage.minimum_filter(x, 3))
+
+
+def test_a_picture_is_filtered_along_its_sides_only() -> None:
+    got = followed("max_pool", NAMES["img"], size=3)
+    np.testing.assert_array_equal(got, scipy.ndimage.maximum_filter(NAMES["img"], (3, 3, 1)))
+
+
+@pytest.mark.parametrize("shape", [(6, 7), (4, 5, 6), (4, 6)])
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_last_blocks_of_block_reduce(shape: tuple[int, ...], size: int) -> None:
+    x = -np.abs(rng.standard_normal(shape))
+    for func in (np.sum, np.mean, np.max, np.min, np.median):
+        for block in (size, (size,) * len(shape)):
+            got = followed("sum_pool", x, block_size=block, func=func)
+            np.testing.assert_allclose(got, block_reduce(x, block, func), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "border", [cv2.BORDER_CONSTANT, cv2.BORDER_REPLICATE, cv2.BORDER_REFLECT, cv2.BORDER_REFLECT101]
+)
+def test_averages_of_opencv_count_its_borders(border: int) -> None:
+    x = rng.standard_normal((12, 14))
+    got = followed("avg_pool", x, ksize=(3, 3), borderType=border)
+    np.testing.assert_allclose(got, cv2.blur(x, (3, 3), borderType=border), rtol=1e-9)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_the_order_of_scipy_signal(mode: str) -> None:
+    m, k = NAMES["m"], NAMES["k"]
+    for name in ("convolve", "correlate"):
+        for method in ("auto", "direct", "fft"):
+            got = followed(name, m, k, mode, method)
+            np.testing.assert_allclose(got, getattr(scipy.signal, name)(m, k, mode, method), rtol=1e-9)
+        for boundary in ("fill", "wrap", "symm"):
+            expected = getattr(scipy.signal, f"{name}2d")(m, k, mode, boundary, 0)
+            np.testing.assert_allclose(followed(name, m, k, mode, boundary, 0), expected, rtol=1e-9)
+
+
+def test_an_even_median_of_ndimage_is_no_median_here() -> None:
+    text = refused("median_pool", NAMES["m"], 4, mode="nearest")
+    assert text.endswith("the upper one of the two middle elements, median_pool their mean")
+
+
+def test_a_rolling_window_of_pandas_with_steps() -> None:
+    x = rng.standard_normal(17)
+    for step in (None, 1, 2, 3):
+        for center in (False, True):
+            expected = pd.Series(x).rolling(4, min_periods=1, center=center, step=step, closed="right").sum()
+            for options in ({"min_periods": 1, "step": step}, {"step": step, "min_periods": 1}):
+                got = followed("sum_pool", x, 4, center=center, closed="right", win_type=None, **options)
+                np.testing.assert_allclose(got, expected, rtol=1e-9)
+    assert refused("sum_pool", x, (4,), center=True, step=2).endswith("x[0]; of pandas and xarray, they end there")
+
+
+def test_a_mask_may_be_meant_either_way() -> None:
+    m = NAMES["m"]
+    text = refused("avg_pool", m, (2, 2), mask=m > 0)
+    assert text.endswith(" if mask is True where elements count, with ~mask if where they do not")

@@ -90,10 +90,12 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     if extra and not any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
         note, sure = by_name(draft, by_position, extra)
         notes.append(note)
+    if any(value in ("SAME", "VALID") for value in extra if isinstance(value, str)):  # of flax and TensorFlow
+        implied.append("strides")
     filtered = without_channels(draft, extra, kwargs)
     if filtered is not None:
         return filtered
-    # The window first: what other words mean depends on its size. Where a window begins depends on min_periods.
+    # The window and its axes first: what other words mean depends on them. Where it begins depends on min_periods.
     unknown = sorted((word for word in kwargs if word not in parameters), key=order)
     for word in unknown:
         note, known = answer(draft, word, kwargs[word])
@@ -132,7 +134,8 @@ def shown(value: Any) -> str:
 
 
 def order(word: str) -> int:
-    return 2 if word in CENTRED else int(word not in SYNONYMS["window"] and word not in SYNONYMS["x"])
+    first = word == "step" or any(word in SYNONYMS[ours] for ours in ("window", "x", "axes"))
+    return 2 if word in CENTRED else int(not first)
 
 
 def without_channels(draft: Draft, extra: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
@@ -238,11 +241,9 @@ def by_name(draft: Draft, by_position: list[str], extra: tuple[Any, ...]) -> Not
     if is_one_int(size) and all(map(is_one_int, extra)):
         draft.given["output_size"] = (size, *extra)
         return "the sizes of all axes are one tuple", True
-    if draft.name in FILTERS and len(extra) == 2 and all(isinstance(value, str) for value in extra):  # scipy.signal
-        draft.given["mode"] = extra[0]
-        found = boundary(draft, extra[1])
-        if found is not None:
-            return f"mode is given by name; boundary={extra[1]!r}{found[0]}", found[1]
+    found = of_signal(draft, extra)
+    if found is not None:
+        return found
     if len(extra) == 1 and "window" in draft.given and named_reduction(extra[0]):  # skimage's block_reduce
         note, known = reduction(draft, extra[0])
         return f"{name_of(extra[0])}{note}", known
@@ -265,6 +266,27 @@ def by_name(draft: Draft, by_position: list[str], extra: tuple[Any, ...]) -> Not
         name = left.pop(0)
         draft.given[name] = keywords.own_value(draft, name, "output_size" if name == "output_shape" else name, value)
     return note, True
+
+
+def of_signal(draft: Draft, extra: tuple[Any, ...]) -> Note | None:
+    """The order of scipy.signal: mode and method, or mode, boundary and fillvalue."""
+    words = [value for value in extra[:2] if isinstance(value, str)]
+    if draft.name not in FILTERS or len(words) != 2 or len(extra) > 3:
+        return None
+    if len(extra) == 3 and not (is_one_int(extra[2]) or isinstance(extra[2], float)):
+        return None
+    draft.given["mode"] = words[0]
+    if words[1] in ("auto", "direct", "fft"):
+        note = f"mode is given by name; method={words[1]!r} is not needed: the fastest method is chosen"
+        return note, len(extra) == 2
+    found = boundary(draft, words[1])
+    if found is None:
+        return None
+    note = f"mode is given by name; boundary={words[1]!r}{found[0]}"
+    if len(extra) == 2 or words[1] != "fill":
+        return note, found[1]
+    zero = extra[2] == 0
+    return f"{note}; fillvalue={extra[2]}{' is not needed' if zero else ''}: elements outside of x are zeros", zero
 
 
 def norm_before_window(draft: Draft, extra: tuple[Any, ...]) -> bool:

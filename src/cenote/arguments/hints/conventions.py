@@ -12,13 +12,14 @@ from .drafts import Draft, is_one_int, public_functions, shape_of
 from .dtypes import is_whole, result_dtype
 from .keywords import FLAGS, on_picture
 from .paddings import padded_as, same_as_scipy
-from .sizes import is_neutral
+from .sizes import is_neutral, of_every_axis
 from .words import SCIPY_MODES, SYNONYMS
 
 OF_NDIMAGE = frozenset(("size", "footprint", "structure", "origin"))
 OF_ONNX = frozenset(("kernel_shape", "auto_pad", "pads"))
 MOVED_BY_ONE = OF_NDIMAGE | OF_ONNX | {"window_shape", "center", "centered", "min_periods"}  # flax, pandas
 CHANNELS_LAST = frozenset(("strides", "window_shape", "pool_size"))
+OF_OPENCV = frozenset(("borderType", "bordertype", "border_type"))
 CHANNELS_FIRST = OF_ONNX | {"kernel_size"}  # torch
 LAYOUT = SYNONYMS["layout"] | {"layout"}
 
@@ -26,10 +27,14 @@ LAYOUT = SYNONYMS["layout"] | {"layout"}
 def follow(draft: Draft, words: Iterable[str]) -> tuple[list[str], bool]:
     """Give a draft what follows from words of another library, say so, and whether the call is then what was meant."""
     foreign = frozenset(words)
-    rules = (defaults, channels_last, padding_left_out, edges_of_opencv)
-    notes = [rule(draft, foreign) for rule in rules]
+    rules = (defaults, channels_last, padding_left_out, edges_of_opencv, whole_blocks)
+    by_form = of_tensorflow(draft)
+    notes = [entry_per_axis(draft)]
+    if by_form or notes[0]:
+        foreign |= {"ksize"}
+    notes += [rule(draft, foreign) for rule in rules]
     upper = None
-    if draft.name == "median_pool" and foreign & OF_NDIMAGE and math.prod(draft.window or (1,)) % 2 == 0:
+    if draft.name == "median_pool" and foreign & (OF_NDIMAGE | {"mode"}) and math.prod(draft.window or (1,)) % 2 == 0:
         upper = "of an even count scipy takes the upper one of the two middle elements, median_pool their mean"
     return [note for note in (*notes, upper) if note], upper is None and draft.known
 
@@ -45,6 +50,8 @@ def defaults(draft: Draft, words: frozenset[str]) -> str | None:
     if not words & MOVED_BY_ONE and not {"pool_size", "mode"} <= words:  # the latter is d2l
         return None
     draft.given["stride"] = 1
+    if "size" in words and "window" in draft.given:
+        draft.given["window"] = of_every_axis(draft, draft.given["window"])
     note = "the default stride is the window, not 1"
     if not words & OF_NDIMAGE or "mode" in words or "padding" in draft.given:
         return note
@@ -58,6 +65,34 @@ def defaults(draft: Draft, words: frozenset[str]) -> str | None:
     return f"{note}, and arrays are not extended"
 
 
+def entry_per_axis(draft: Draft) -> str | None:
+    """TensorFlow's ksize and strides, of which one may have an entry for each axis of x: the axes of the window."""
+    shape = draft.shape
+    if shape is None or len(shape) < 4 or draft.name == "pool":  # whose arguments are put in order later
+        return None
+    if "window" not in draft.parameters or draft.given.get("axes") is not None:
+        return None
+    given = {name: draft.given[name] for name in ("window", "stride", "dilation") if draft.given.get(name) is not None}
+    whole = {name: e for name, v in given.items() if (e := as_sequence(v)) is not None and len(e) == len(shape)}
+    if not whole or whole.keys() == given.keys():
+        return None
+    rank = len(shape) - 2
+    for start in (1, 2):  # the channels are last, or first
+        inside = range(start, start + rank)
+        if all(e[i] == 1 for e in whole.values() for i in range(len(shape)) if i not in inside):
+            draft.given |= {name: tuple(e[i] for i in inside) for name, e in whole.items()} | {"axes": tuple(inside)}
+            return "there is one entry for each axis of the window, not of x"
+    return None
+
+
+def of_tensorflow(draft: Draft) -> bool:
+    """Whether windows are those of TensorFlow by their form: padding in words, and an entry for each axis of x."""
+    padding, entries = draft.given.get("padding"), as_sequence(draft.given.get("window"))
+    if not isinstance(padding, str) or not padding.isupper() or draft.shape is None or entries is None:
+        return False
+    return 3 <= len(draft.shape) == len(entries) and entries[0] == 1
+
+
 def channels_last(draft: Draft, words: frozenset[str]) -> str | None:
     """The words of flax and Keras, whose windows lie between the batch and the channels: the axes."""
     shape = draft.shape
@@ -65,17 +100,21 @@ def channels_last(draft: Draft, words: frozenset[str]) -> str | None:
         return None
     if draft.of_torch or has_names(draft) or "window" not in draft.parameters:
         return None
-    if shape is None or len(shape) < 3 or draft.given.get("axes") is not None:
+    if shape is None or draft.given.get("axes") is not None:
         return None
-    rank = len(shape) - 2
-    if not draft.unsettled and len(draft.window or ()) != rank:
+    batch, padding = 1, draft.given.get("padding")
+    of_flax = "window_shape" in words or (isinstance(padding, str) and padding.isupper())
+    if of_flax and draft.window:  # flax also takes data without a batch, and with several batch axes
+        batch = len(shape) - 1 - len(draft.window)
+    rank = len(shape) - 1 - batch
+    if batch < 0 or rank < 1 or (not draft.unsettled and len(draft.window or ()) != rank):
         return None
     sizes = {name: draft.given[name] for name in ("x", "window", "stride", "dilation") if name in draft.given}
-    axes = {"axes": tuple(range(1, rank + 1))}
+    axes = {"axes": tuple(range(batch, batch + rank))}
     if Draft(public_functions()["max_pool"], sizes | axes).failure() is not None:  # it has channels in front
         return None
     draft.given |= axes
-    return "windows of flax and Keras lie between batch and channels"
+    return None if batch == 0 else "windows of flax and Keras lie between batch and channels"
 
 
 def padding_left_out(draft: Draft, words: frozenset[str]) -> str | None:
@@ -83,7 +122,7 @@ def padding_left_out(draft: Draft, words: frozenset[str]) -> str | None:
     padding = draft.given.get("padding", 0)
     if draft.name != "avg_pool" or "count_include_pad" in draft.given or "window_shape" in words:
         return None
-    of_keras = isinstance(padding, str) and words & {"pool_size", "ksize", "strides"}
+    of_keras = isinstance(padding, str) and words & {"pool_size", "ksize", "strides"} and not words & OF_OPENCV
     if not words & OF_ONNX and not of_keras:
         return None
     if (
@@ -98,6 +137,28 @@ def padding_left_out(draft: Draft, words: frozenset[str]) -> str | None:
     if not words & {"pool_size", "ksize"}:
         draft.ending = ", without count_include_pad as in flax, which counts padding"
     return "averages of Keras and TensorFlow leave padding out"
+
+
+def whole_blocks(draft: Draft, words: frozenset[str]) -> str | None:
+    """skimage.measure.block_reduce fills the last blocks up with zeros."""
+    if "block_size" not in words or "ceil_mode" not in draft.parameters or "padding" in draft.given:
+        return None
+    draft.settle()
+    shape, window, positions = draft.shape, draft.window, draft.positions
+    if shape is None or window is None or positions is None or not all(window):
+        return None
+    rest = {position: -shape[position] % k for position, k in zip(positions, window, strict=True)}
+    if not any(rest.values()):
+        return None
+    if draft.name in ("sum_pool", "avg_pool"):
+        draft.given["ceil_mode"] = True
+    if draft.name == "avg_pool":
+        draft.given["divisor"] = math.prod(window)
+    if "ceil_mode" not in draft.given:
+        widths = tuple((0, rest.get(axis, 0)) for axis in range(len(shape)))
+        draft.written["x"] = f"np.pad({draft.written.get('x', 'x')}, {widths})"
+        draft.shapes["x"] = tuple(n + high for n, (_, high) in zip(shape, widths, strict=True))
+    return "block_reduce fills the last blocks up with zeros"
 
 
 def is_filter2d(draft: Draft, third: Any) -> bool:

@@ -18,7 +18,8 @@ from .dtypes import output, result_dtype
 from .layouts import transpose
 from .paddings import boundary, filter_padding, mode, own_padding, padded_as, padded_value, padding_mode, same_as_scipy
 from .reductions import what_to_compute
-from .rolling import centred, count_of_blocks, least_count
+from .rolling import centred, closed, count_of_blocks, least_count, window_type
+from .sizes import of_every_axis
 from .weights import counted, flat, weights
 from .words import CHOICES, LAYOUTS, LEFT_OUT, NORMS, SYNONYMS
 
@@ -39,6 +40,10 @@ def own_value(draft: Draft, ours: str, word: str, value: Any) -> Any:
     """The value of an argument that has another name, where it is also written in another way."""
     if ours == "nan":
         return nan_policy(value)
+    if ours == "window" and word == "block_size":
+        return of_every_axis(draft, value)
+    if ours == "stride" and word == "step" and value is None:  # of pandas' rolling
+        return 1
     if ours == "padding":
         return own_padding(draft, word, value)
     if ours == "layout":
@@ -343,6 +348,8 @@ RULES: dict[str, Rule] = {
     "where": partial(counted, word="where"),
     "mask": partial(counted, word="mask"),
     "weights": weights,
+    "closed": closed,
+    "win_type": window_type,
     "center": centred,
     "centered": centred,
     **dict.fromkeys(SYNONYMS["padding"] | {"padding"}, filter_padding),

@@ -10,6 +10,7 @@ import numpy as np
 from ..values import as_sequence
 from .drafts import FILTERS, PACKAGE, Draft, Note, Shape, ints, literal
 from .reductions import named_reduction, reduction
+from .sizes import of_every_axis
 from .words import PAD_MODES, PADDINGS, SCIPY_MODES, ZEROS
 
 CHOOSE = ("max_pool", "min_pool", "median_pool", "mode_pool")
@@ -24,10 +25,12 @@ def mode(draft: Draft, value: Any) -> Note | None:
         return reduction(draft, value)
     if "padding" not in draft.parameters:
         return None
-    draft.settle()
     lower = value.lower()
     if lower in SCIPY_MODES or lower in ZEROS:  # a filter of scipy's has a result for every element
         draft.given.setdefault("stride", 1)
+        if "window" in draft.given:
+            draft.given["window"] = of_every_axis(draft, draft.given["window"])
+    draft.settle()
     if lower in ZEROS and draft.name in CHOOSE:  # in scipy.ndimage, the zeros may be chosen
         return padded_as(draft, lower, dict.fromkeys(ZEROS, "constant"), scipy=True)
     if lower in ZEROS:

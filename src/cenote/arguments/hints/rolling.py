@@ -35,9 +35,29 @@ def centred(draft: Draft, value: Any) -> Note | None:
     if "window" not in draft.parameters:
         return None
     draft.settle()
+    if "padding" not in draft.given and draft.given.get("stride") not in (None, 1):
+        return ": windows begin at x[0]; of pandas and xarray, they end there", False
     if value is False:
         return " is not needed: windows that would begin before x are left out, not NaN", True
     if "padding" not in draft.given:  # by min_periods
         return " is not needed: windows that would begin before x or end behind it are left out, not NaN", True
-    draft.given["padding"] = same_as_scipy(draft)
+    if draft.given.get("stride") in (None, 1):
+        draft.given["padding"] = same_as_scipy(draft)
+    else:  # with steps, "same" begins elsewhere
+        draft.given["padding"] = tuple((extent // 2, (extent - 1) // 2) for extent in draft.extents or ())
     return ": windows may end behind x", True
+
+
+def closed(draft: Draft, value: Any) -> Note | None:
+    """Which of its two ends a rolling window of pandas has."""
+    if "window" not in draft.parameters:
+        return None
+    if value is None or (isinstance(value, str) and value == "right"):
+        return " is not needed: windows end with an element of x", True
+    return ": a window has as many elements as its size says", False
+
+
+def window_type(draft: Draft, value: Any) -> Note | None:
+    if "window" not in draft.parameters:
+        return None
+    return (" is not needed", True) if value is None else (": correlate is the sum of weighted elements", False)

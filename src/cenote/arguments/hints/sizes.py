@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import format_value
 from ..values import as_sequence
-from .drafts import Draft, ints, is_one_int, literal
+from .drafts import Draft, ints, is_one_int, literal, picture_axes
 
 WHOLE = ("window", "stride", "padding", "dilation", "output_size", "axes", "groups")  # ints
 PER_AXIS = ("stride", "padding", "dilation")
@@ -61,9 +61,12 @@ def for_every_axis(draft: Draft, topic: str) -> str | None:
     if len(entries) != len(shape) or len(shape) < 3:
         return None
     starts = [i for i in range(len(shape) - rank + 1) if is_neutral(topic, (*entries[:i], *entries[i + rank :]))]
+    named = "axes" not in draft.parameters or draft.given.get("axes") is not None
+    if 1 in starts and topic != "padding" and not named:  # channels are last in TensorFlow
+        starts, positions = [1], None
     if positions is not None and positions[0] in starts and positions == tuple(range(positions[0], positions[-1] + 1)):
         start = positions[0]
-    elif starts and "axes" in draft.parameters and draft.given.get("axes") is None:
+    elif starts and not named:
         start = 1 if 1 in starts else starts[0]
         draft.given["axes"] = tuple(range(start, start + rank))
     else:
@@ -77,3 +80,11 @@ def is_neutral(topic: str, entries: tuple[Any, ...]) -> bool:
     if topic == "padding":
         return not any(any(as_sequence(entry) or (entry,)) for entry in entries)
     return all(entry == 1 for entry in entries)
+
+
+def of_every_axis(draft: Draft, value: Any) -> Any:
+    """One int for all axes, as in scipy.ndimage and scikit-image; they do not know pictures, which are left alone."""
+    shape = draft.shape
+    if shape is None or len(shape) < 3 or picture_axes(shape) or draft.given.get("axes") is not None:
+        return value
+    return (int(value),) * len(shape) if is_one_int(value) else value

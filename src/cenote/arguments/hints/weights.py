@@ -20,6 +20,8 @@ def counted(draft: Draft, value: Any, word: str) -> Note | None:
     draft.written["x"] = f"np.where({word}, x, np.nan)"
     draft.given["x"] = np.broadcast_to(np.empty((), dtype if is_differentiable(dtype) else float), draft.shape)
     draft.given["nan"] = "omit"
+    if word == "mask":  # of np.ma, it is True where they do not
+        draft.ending = " if mask is True where elements count, with ~mask if where they do not"
     return ": make the elements that do not count NaN, and leave those out", mask == draft.shape
 
 
