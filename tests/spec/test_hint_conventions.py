@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import cv2
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.ndimage
 import scipy.signal
 import torch
+import xarray as xr
 from flax import nnx
 from skimage import measure
 
@@ -34,7 +37,10 @@ def refused(name: str, x: Any, *args: Any, **options: Any) -> str:
 def followed(name: str, x: Any, *args: Any, **options: Any) -> Any:
     with pytest.raises(TypeError, match=": write ") as failure:
         getattr(cn, name)(x, *args, **options)
-    return eval(advised(str(failure.value)) or "", NAMES | {"x": x})
+    return eval(
+        advised(str(failure.value)) or "",
+        NAMES | {"x": x, "torch": torch, "jnp": jnp} | {k: options[k] for k in ("w", "k") if k in options},
+    )
 
 
 @pytest.mark.parametrize("word", ["channels_first", "NCHW"])
@@ -141,6 +147,54 @@ def test_averages_of_opencv_count_its_borders(border: int) -> None:
     x = rng.standard_normal((12, 14))
     got = followed("avg_pool", x, ksize=(3, 3), borderType=border)
     np.testing.assert_allclose(got, cv2.blur(x, (3, 3), borderType=border), rtol=1e-9)
+
+
+def test_filters_of_opencv_move_by_one_element() -> None:
+    picture = NAMES["img"]
+    for x in (picture, np.ascontiguousarray(picture[..., 0])):
+        floats = x.astype(np.float64)
+        for k in ((3, 3), (4, 4)):
+            np.testing.assert_allclose(followed("avg_pool", x, ksize=k), cv2.blur(floats, k), rtol=1e-9)
+            np.testing.assert_array_equal(followed("max_pool", x, ksize=k), cv2.dilate(x, np.ones(k)))
+            np.testing.assert_array_equal(followed("min_pool", x, ksize=k), cv2.erode(x, np.ones(k)))
+        np.testing.assert_array_equal(followed("median_pool", x, ksize=(3, 3)), cv2.medianBlur(x, 3))
+    gray = picture[..., 0].astype(np.float32)
+    np.testing.assert_array_equal(followed("median_pool", gray, ksize=3), cv2.medianBlur(gray, 3))
+    assert refused("avg_pool", gray, (3, 3), dsize=(4, 4)).endswith("and nothing here interpolates")
+
+
+def test_arrays_are_extended_by_the_library_that_they_are_from() -> None:
+    t, w = T.clone().requires_grad_(), torch.tensor(rng.standard_normal((5, 3, 3, 3)))
+    for ours, mode in (("edge", "replicate"), ("reflect", "reflect"), ("wrap", "circular")):
+        expected = pooled.avg_pool2d(pooled.pad(T, (1, 1, 1, 1), mode), 3)
+        got = followed("avg_pool", t, (3, 3), padding_mode=ours)
+        torch.testing.assert_close(got, expected)
+        got.sum().backward()  # it is not lost
+    got = followed("conv", t, w=w, layout="channels_first", padding_mode="circular")
+    torch.testing.assert_close(got, pooled.conv2d(pooled.pad(T, (1, 1, 1, 1), "circular"), w))
+    k = torch.ones(3, 3, dtype=torch.float64)
+    got = followed("correlate", t, k=k, padding=1)
+    torch.testing.assert_close(got, cn.correlate(T, k, mode="same"))
+    # np.pad's "symmetric", which torch does not have, and a mode that takes no array of this rank.
+    assert refused("avg_pool", T, (3, 3), mode="reflect").endswith("that torch.nn.functional.pad does not have")
+    assert refused("avg_pool", T[0, 0], (3, 3), padding_mode="reflect").endswith("does not have")
+    x = jnp.asarray(NCHW, jnp.float32)
+    got = followed("avg_pool", x, (3, 3), mode="reflect")
+    assert isinstance(got, jax.Array)
+    np.testing.assert_allclose(got, scipy.ndimage.uniform_filter(x, (1, 1, 3, 3)), rtol=1e-5, atol=1e-6)
+
+
+def test_the_flipped_filter_of_torch() -> None:
+    small, large = torch.arange(3.0), torch.arange(5.0)
+    with pytest.raises(ValueError, match=r"write convolve\(k\.flip\(\(0,\)\), x, mode='valid'\)$") as failure:
+        cn.correlate(small, large, mode="valid")
+    got = eval(advised(str(failure.value)) or "", NAMES | {"x": small, "k": large})
+    np.testing.assert_allclose(got, scipy.signal.correlate(small.numpy(), large.numpy(), "valid"))
+
+
+def test_named_dimensions_are_not_lost() -> None:
+    x = xr.DataArray(NAMES["m"], dims=("y", "x"))
+    assert "write" not in refused("avg_pool", x, size=3)
 
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])

@@ -90,7 +90,9 @@ def explain(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     if extra and not any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
         note, sure = by_name(draft, by_position, extra)
         notes.append(note)
-    if any(value in ("SAME", "VALID") for value in extra if isinstance(value, str)):  # of flax and TensorFlow
+    if not draft.of_torch and any(
+        value in ("SAME", "VALID") for value in extra if isinstance(value, str)
+    ):  # of flax and TensorFlow
         implied.append("strides")
     filtered = without_channels(draft, extra, kwargs)
     if filtered is not None:

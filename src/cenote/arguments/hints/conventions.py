@@ -8,10 +8,10 @@ from typing import Any
 
 from ..values import as_sequence
 from .dimensions import has_names
-from .drafts import Draft, is_one_int, public_functions, shape_of
+from .drafts import Draft, is_one_int, picture_axes, public_functions, shape_of
 from .dtypes import is_whole, result_dtype
 from .keywords import FLAGS, on_picture
-from .paddings import padded_as, same_as_scipy
+from .paddings import is_even, pad_first, padded_as, same_as_scipy
 from .sizes import is_neutral, of_every_axis
 from .words import SCIPY_MODES, SYNONYMS
 
@@ -27,7 +27,7 @@ LAYOUT = SYNONYMS["layout"] | {"layout"}
 def follow(draft: Draft, words: Iterable[str]) -> tuple[list[str], bool]:
     """Give a draft what follows from words of another library, say so, and whether the call is then what was meant."""
     foreign = frozenset(words)
-    rules = (defaults, channels_last, padding_left_out, edges_of_opencv, whole_blocks)
+    rules = (defaults, moved_by_opencv, channels_last, padding_left_out, edges_of_opencv, whole_blocks)
     by_form = of_tensorflow(draft)
     notes = [entry_per_axis(draft)]
     if by_form or notes[0]:
@@ -36,7 +36,7 @@ def follow(draft: Draft, words: Iterable[str]) -> tuple[list[str], bool]:
     upper = None
     if draft.name == "median_pool" and foreign & (OF_NDIMAGE | {"mode"}) and math.prod(draft.window or (1,)) % 2 == 0:
         upper = "of an even count scipy takes the upper one of the two middle elements, median_pool their mean"
-    return [note for note in (*notes, upper) if note], upper is None and draft.known
+    return [note for note in (*notes, upper) if note], upper is None and not draft.unsure
 
 
 def defaults(draft: Draft, words: frozenset[str]) -> str | None:
@@ -60,9 +60,35 @@ def defaults(draft: Draft, words: frozenset[str]) -> str | None:
     if draft.name in ("max_pool", "min_pool"):
         draft.given["padding"] = same_as_scipy(draft)
         return f"{note}, and the default padding is 0"
-    found = padded_as(draft, "reflect", SCIPY_MODES, scipy=True)
-    draft.known = found is None or found[1]
+    extended = padded_as(draft, "reflect", SCIPY_MODES, scipy=True)
+    draft.unsure |= extended is None or not extended[1]
     return f"{note}, and arrays are not extended"
+
+
+def moved_by_opencv(draft: Draft, words: frozenset[str]) -> str | None:
+    """A ksize without strides, which TensorFlow demands: results of OpenCV are as many as the elements."""
+    shape = draft.shape
+    if "ksize" not in words or shape is None or {"stride", "padding"} & draft.given.keys() or has_names(draft):
+        return None
+    if len(shape) != 2 and not (len(shape) == 3 and picture_axes(shape)):
+        return None
+    draft.settle()
+    on_picture(draft)
+    window = draft.window or ()
+    if len(window) != 2 or window[0] != window[1] or (draft.name == "median_pool" and is_even(draft)):
+        return None
+    note = "OpenCV moves windows by one element"
+    if draft.name in ("max_pool", "min_pool"):
+        draft.given |= {"stride": 1, "padding": same_as_scipy(draft)}
+        return note
+    mode = {"avg_pool": "reflect", "sum_pool": "reflect", "median_pool": "edge"}.get(draft.name)
+    extended = mode and padded_as(draft, mode, {mode: mode}, scipy=True)
+    if not extended:
+        return None
+    draft.given["stride"] = 1
+    draft.unsure |= not extended[1]
+    rounds = ", and rounds to the dtype of x" if is_whole(draft.dtype) else ""
+    return f"{note}, extends x at the edges{rounds}"
 
 
 def entry_per_axis(draft: Draft) -> str | None:
@@ -155,9 +181,7 @@ def whole_blocks(draft: Draft, words: frozenset[str]) -> str | None:
     if draft.name == "avg_pool":
         draft.given["divisor"] = math.prod(window)
     if "ceil_mode" not in draft.given:
-        widths = tuple((0, rest.get(axis, 0)) for axis in range(len(shape)))
-        draft.written["x"] = f"np.pad({draft.written.get('x', 'x')}, {widths})"
-        draft.shapes["x"] = tuple(n + high for n, (_, high) in zip(shape, widths, strict=True))
+        pad_first(draft, shape, [(0, rest.get(axis, 0)) for axis in range(len(shape))])
     return "block_reduce fills the last blocks up with zeros"
 
 
@@ -175,9 +199,11 @@ def edges_of_opencv(draft: Draft, words: frozenset[str]) -> str | None:
     if is_whole(draft.dtype):
         rounds = "OpenCV rounds to the dtype of x"
         result_dtype(draft, float)  # integers overflow
-    found = None if "mode" in draft.given else padded_as(draft, "reflect", {"reflect": "reflect"}, scipy=True)
-    if found is None:
+    if "mode" in draft.given:
         return rounds or None
-    draft.known = found[1]
+    extended = padded_as(draft, "reflect", {"reflect": "reflect"}, scipy=True)
+    if extended is None:
+        return rounds or None
+    draft.unsure |= not extended[1]
     draft.given["mode"] = "valid"
     return "; ".join(filter(None, (rounds, "OpenCV reflects x at the edges")))

@@ -55,7 +55,7 @@ class Draft:
         self.suffix = ""
         self.meaning = ""  # of the axes that a window of one int was given
         self.ending = ""  # what follows the call: where it is the right one
-        self.known = True  # whether it is what was meant, as far as what other libraries take for granted goes
+        self.unsure = False  # whether a convention cannot be followed
         self.answered: set[str] = set()  # what was wrong with values that have been corrected
 
     def changed(self, changes: Mapping[str, Any]) -> Draft:
@@ -182,7 +182,13 @@ class Draft:
     @property
     def of_torch(self) -> bool:
         """Whether x is a tensor of torch, which has channels in front of height and width."""
-        return type(self.given.get("x")).__module__.partition(".")[0] == "torch"
+        return self.library == "torch"
+
+    @property
+    def library(self) -> str:
+        """The package that the type of the data is from."""
+        name = type(self.given.get(next(iter(self.parameters), ""))).__module__.partition(".")[0]
+        return "jax" if name == "jaxlib" else name
 
     @property
     def size_name(self) -> str:

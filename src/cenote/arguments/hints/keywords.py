@@ -221,6 +221,13 @@ def opencv_size(draft: Draft, value: Any) -> Note | None:
     return " is called window here, and its entries follow the axes: OpenCV's is (width, height)", False
 
 
+def size_of_result(draft: Draft, value: Any) -> Note | None:
+    """dsize= of cv2.resize."""
+    if "window" not in draft.parameters and "output_size" not in draft.parameters:
+        return None
+    return ": adaptive_avg_pool has output_size=(height, width), and nothing here interpolates", False
+
+
 def temperature(draft: Draft, value: Any) -> Note | None:
     if "beta" not in draft.parameters or not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
@@ -299,7 +306,7 @@ def border_type(draft: Draft, value: Any) -> Note | None:
             draft.given["padding"] = same_as_scipy(draft)
         return ": elements outside of x are zeros, or never chosen", True
     found = padded_as(draft, word, {word: word}, scipy=True)
-    if found is not None and draft.name in FILTERS:
+    if found is not None and found[1] and draft.name in FILTERS:
         draft.given["mode"] = "valid"
     return found
 
@@ -342,6 +349,7 @@ RULES: dict[str, Rule] = {
     "filters": number_of_filters,
     **dict.fromkeys(("lhs_dilation", "base_dilation"), spread_input),
     "ksize": opencv_size,
+    "dsize": size_of_result,
     "footprint": flat,
     "structure": flat,
     "structuring_element": flat,

@@ -59,6 +59,8 @@ def exchanged(draft: Draft) -> str:
     if not set(draft.given) <= {"x", "k", "mode"}:
         return ""
     draft.given.update(x=draft.given["k"], k=draft.given["x"])
-    draft.written.update(x="k" if draft.name == "convolve" else "np.flip(k)", k="x")
+    axes = tuple(range(len(k)))
+    flipped = f"k.flip({axes})" if draft.of_torch else "np.flip(k)"
+    draft.written.update(x="k" if draft.name == "convolve" else flipped, k="x")
     draft.switch("convolve", draft.given)
     return f"; to exchange the two, write {draft}" if draft.failure() is None else ""

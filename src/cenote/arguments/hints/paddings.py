@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..values import as_sequence
-from .drafts import FILTERS, PACKAGE, Draft, Note, Shape, ints, literal
+from .dimensions import has_names
+from .drafts import FILTERS, Draft, Note, Shape, ints, literal
 from .reductions import named_reduction, reduction
 from .sizes import of_every_axis
 from .words import PAD_MODES, PADDINGS, SCIPY_MODES, ZEROS
@@ -103,10 +104,10 @@ def extended(draft: Draft, mode: str | None) -> Note | None:
     for position, extent in zip(positions, extents, strict=True):
         low, high = (extent - 1, extent - 1) if full else (extent // 2, (extent - 1) // 2)
         widths[position] = (low, high) if draft.name == "convolve" else (high, low)  # correlate2d has not flipped
-    found = write_padded(draft, "x", shape, widths, mode)
-    if found[1]:
+    note, known = pad_first(draft, shape, widths, mode)
+    if known:
         draft.given["mode"] = "valid"
-    return found
+    return note, known
 
 
 def padded_as(draft: Draft, lower: str, modes: Mapping[str, str], scipy: bool = False) -> Note | None:
@@ -133,13 +134,36 @@ def padded_as(draft: Draft, lower: str, modes: Mapping[str, str], scipy: bool = 
     for position, extent in zip(positions, extents, strict=True):
         ends = (extent - 1) // 2, extent // 2
         widths[position] = (ends[1], ends[0]) if scipy else ends
-    first = next(iter(draft.parameters))
-    if first == "shape":
+    if next(iter(draft.parameters)) == "shape":
         return None
-    found = write_padded(draft, first, shape, widths, modes[lower])
-    if found[1]:
+    note, known = pad_first(draft, shape, widths, modes[lower])
+    if known:
         draft.given.pop("padding", None)
-    return found
+    return note, known
+
+
+OF_TORCH = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}
+
+
+def pad_first(draft: Draft, shape: Shape, widths: Sequence[tuple[int, int]], mode: str | None = None) -> Note:
+    """Write the data extended, by the function of the library that it is from; ``mode`` is np.pad's."""
+    first = next(iter(draft.parameters))
+    name = draft.written.get(first, first)
+    if has_names(draft):
+        return ": extend the array with its own pad first", False
+    if draft.of_torch:
+        front = next((i for i, width in enumerate(widths) if any(width)), len(shape))
+        theirs = OF_TORCH.get(mode or "constant")
+        if theirs is None or (theirs != "constant" and not (front in (1, 2) and len(shape) - front <= 3)):
+            return ": extend the array first, in a way that torch.nn.functional.pad does not have", False
+        flat = tuple(n for width in reversed(widths[front:]) for n in width)
+        call, how = "torch.nn.functional.pad", f"{flat}" + (f", {theirs!r}" if theirs != "constant" else "")
+    else:
+        call = "jnp.pad" if draft.library == "jax" else "np.pad"
+        how = f"{tuple(widths)}" + (f", {mode!r}" if mode else "")
+    draft.written[first] = f"{call}({name}, {how})"
+    draft.shapes[first] = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
+    return f": extend the array with {call} first", True
 
 
 def pad_with_zeros(draft: Draft, padding: Any) -> bool:
@@ -154,21 +178,9 @@ def pad_with_zeros(draft: Draft, padding: Any) -> bool:
     widths = [(0, 0)] * len(shape)
     for position, (low, high) in zip(positions, filter(None, pairs), strict=True):
         widths[position] = low, high
-    return not any(map(any, widths)) or write_padded(draft, "x", shape, widths, None)[1]
-
-
-def write_padded(draft: Draft, name: str, shape: Shape, widths: list[tuple[int, int]], mode: str | None) -> Note:
-    """Write an array padded first, with zeros or in a mode of np.pad: by a function that returns one of its library."""
-    library = type(draft.given.get(name)).__module__.partition(".")[0]
-    if library == "torch":
-        return ": extend the tensor with torch.nn.functional.pad first", False
-    if library == PACKAGE and mode not in (None, "constant"):
-        return ": np.pad extends Tensors by constants only", False
-    how = "" if mode is None else f", {mode!r}"
-    pad = "jnp.pad" if library in ("jax", "jaxlib") else "np.pad"
-    draft.written[name] = f"{pad}({draft.written.get(name, name)}, {tuple(widths)}{how})"
-    draft.shapes[name] = tuple(n + low + high for n, (low, high) in zip(shape, widths, strict=True))
-    return f": extend the array with {pad} first", True
+    if any(map(any, widths)):
+        pad_first(draft, shape, widths)
+    return True
 
 
 def one_or_all(entries: Shape) -> int | Shape:

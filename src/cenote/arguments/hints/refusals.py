@@ -276,17 +276,17 @@ def word_for(draft: Draft, topic: str, value: str) -> str | None:
     if topic == "padding":
         found = padded_as(draft, lower, PAD_MODES)
         if found is not None:
-            return written(draft, f"{value!r}{found[0]}", found[1])
+            return written_if(draft, value, found)
         if lower in ZEROS:
             return "padded elements are zeros, or never chosen: say how many"
     if topic == "mode" and lower in SCIPY_MODES:
         found = extended(draft, SCIPY_MODES[lower])
         if found is not None:
-            return written(draft, f"{value!r}{found[0]}", found[1])
+            return written_if(draft, value, found)
     if topic == "mode" and lower in ZEROS and draft.name == "convolve" and is_even(draft):
         found = extended(draft, "constant")  # the odd element lies at the other end in scipy.ndimage
         if found is not None:
-            return written(draft, f"{value!r}{found[0]}", found[1])
+            return written_if(draft, value, found)
     ours = LAYOUTS.get(lower) if topic == "layout" else CHOICES.get(topic, {}).get(lower)
     if ours is None:
         close = difflib.get_close_matches(lower, OPTIONS[topic], 1, 0.6)
@@ -301,6 +301,11 @@ def word_for(draft: Draft, topic: str, value: str) -> str | None:
 
 def written(draft: Draft, note: str, known: bool = True) -> str:
     return f"{note}{conclusion(draft)}" if known else note
+
+
+def written_if(draft: Draft, value: Any, note: Note) -> str:
+    text = f"{value!r}{note[0]}"
+    return written(draft, text) if note[1] else text
 
 
 def conclusion(draft: Draft) -> str:
