@@ -6,7 +6,6 @@ import contextlib
 import difflib
 import inspect
 import re
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -112,8 +111,14 @@ def as_explained(message: str, op: str, x: Any, w: Any) -> str:
     if data != "x":
         for one, shape in {"x[None]": (1, *x), "x[..., None]": (*x, 1)}.items():
             text = text.replace(f"write {op}({one}, ", f'write explain("{op}", {shape}, ')
-    text = re.sub(rf"write ({op}|\w+_pool)\(x, ", lambda found: f'write explain("{found[1]}", {data}, ', text)
-    return re.sub(r"(write explain\(.*?\))\.astype\([^()]*\)", r"\1", text)
+    found = re.search(r"; write correlate\(.*?, w, mode='(valid|same)'(.*)\)$", text)
+    if found is not None:  # a filter without channels is drawn with one
+        sizes = [data if data == "x" else repr((*x, 1)), repr((*w, 1, 1)) if isinstance(w, tuple) else "w"]
+        sizes = [{"x": "np.asarray(x)[..., None]", "w": "np.asarray(w)[..., None, None]"}.get(n, n) for n in sizes]
+        padding = ", padding='same'" if found[1] == "same" else ""
+        one = f'; with one channel, write explain("{op}", {sizes[0]}, {sizes[1]}{padding}{found[2]})'
+        text = text[: found.start()] + ("" if "np.pad" in found[0] or "axes=" in found[0] else one)
+    return text.replace(f"write {op}(x, ", f'write explain("{op}", {data}, ')
 
 
 def of_function(draft: Draft, cause: Cause) -> Cause:
