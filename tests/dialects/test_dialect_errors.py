@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cenote.dialects import d2l, flax, nabla, torchlean
+from cenote.dialects import d2l, flax, mygrad, nabla, torchlean
 from messages import check_message, failure_of, read_table, unreached
 
 NAMES: dict[str, Any] = {
@@ -86,3 +86,28 @@ def test_nonsense_is_a_clear_error_or_makes_sense(path: str, argument: str) -> N
         assert type(found) in (TypeError, ValueError)
         assert re.match(rf"{name}: \w", str(found)), found
         assert len(str(found)) < 400
+
+
+# ------------------------------------------------------------------------------------------------- advice
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    {
+        "flax.max_pool(x, kernel_size=2, stride=1)": "flax.max_pool(x, (2, 2), strides=(1, 1))",
+        "flax.max_pool(x, (2, 3), stride=1)": "flax.max_pool(x, (2, 3), strides=(1, 1))",
+        "flax.max_pool(x[0][0], kernel_size=2)": "flax.max_pool(x[0][0], (2,))",
+        "mygrad.max_pool(m, kernel_size=2, stride=1)": "mygrad.max_pool(m, (2, 2), 1)",
+        "mygrad.max_pool(m[0], kernel_size=2, stride=2)": "mygrad.max_pool(m[0], (2,), 2)",
+        "d2l.pool2d(m, kernel_size=2)": "d2l.pool2d(m, (2, 2))",
+        "d2l.pool2d(m, window=(2, 1))": "d2l.pool2d(m, (2, 1))",
+    }.items(),
+)
+def test_one_int_is_advised_as_the_tuple_that_is_demanded(call: str, advice: str) -> None:
+    names = NAMES | {"mygrad": mygrad}
+    text = str(failure_of(call, names))
+    data = re.search(r"\((\S+?),", call)
+    assert data is not None
+    written = re.sub(r"\((inputs|X|x), ", f"({data[1]}, ", text.partition(": write ")[2])
+    assert f"{call.partition('.')[0]}.{written}" == advice
+    assert eval(advice, names).size > 0

@@ -31,6 +31,7 @@ from .names import enumerated
 from .paddings import boundary
 from .reductions import name_of, named_reduction, reduction
 from .refusals import conclusion
+from .sizes import one_per_axis
 from .words import POSITIONS, SYNONYMS, WINDOWED
 
 CENTRED = ("center", "centered")
@@ -170,8 +171,11 @@ def answer(draft: Draft, word: str, value: Any) -> Note:
             return note
     ours = own_name(draft, word)
     if ours is not None:
-        draft.given[ours] = value if is_dialect(draft.function) else keywords.own_value(draft, ours, word, value)
-        return f" is called {ours} here", True
+        if not is_dialect(draft.function):
+            draft.given[ours] = keywords.own_value(draft, ours, word, value)
+            return f" is called {ours} here", True
+        draft.given[ours], more = one_per_axis(draft, ours, value)
+        return f" is called {ours} here{more}", not more or draft.given[ours] is not value
     close = difflib.get_close_matches(word, [name for name in draft.parameters if name not in draft.given], 1, 0.7)
     if close and (word.count("_") == close[0].count("_") or "_" not in word):  # padding_mode is not padding
         draft.given[close[0]] = value

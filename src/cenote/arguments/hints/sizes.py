@@ -88,3 +88,14 @@ def of_every_axis(draft: Draft, value: Any) -> Any:
     if shape is None or len(shape) < 3 or picture_axes(shape) or draft.given.get("axes") is not None:
         return value
     return (int(value),) * len(shape) if is_one_int(value) else value
+
+
+def one_per_axis(draft: Draft, name: str, value: Any) -> tuple[Any, str]:
+    """One int, where a dialect demands a tuple: flax's window_shape and strides, mygrad's pool, d2l's pool_size."""
+    ndim = len(draft.shape or ())
+    ranks = {"window_shape": max(ndim - 2, 1), "strides": max(ndim - 2, 1), "pool": min(ndim, 2), "pool_size": 2}
+    given = as_sequence(draft.given.get("window_shape"))
+    rank = len(given) if name == "strides" and given is not None else ranks.get(name, 0)
+    if name not in ranks or not is_one_int(value):
+        return value, ""
+    return ((int(value),) * rank if ndim else value), ", and has one int per axis"
