@@ -41,6 +41,15 @@ def depthwise_of_jax(x: Any, w: Any) -> Any:
     )
 
 
+def filtered_by_matlab(x: Any, k: Any) -> Any:
+    """As imfilter and filter2: the element at floor((size + 1) / 2), counted from 1, is the centre of a filter."""
+    widths = [((n - 1) // 2, n - 1 - (n - 1) // 2) for n in k.shape]
+    padded = np.pad(x, widths + [(0, 0)] * (x.ndim - 2))
+    return sum(
+        k[i, j] * padded[i : i + x.shape[0], j : j + x.shape[1]] for i in range(k.shape[0]) for j in range(k.shape[1])
+    )
+
+
 local_mean: Any = skimage.transform.downscale_local_mean  # which has no annotations
 Case = tuple[str, dict[str, Any], Callable[..., Any]]
 CASES: list[Case] = [
@@ -61,6 +70,14 @@ CASES: list[Case] = [
     ("grey_closing", {"x": X}, lambda x: nd.grey_closing(x, 3)),
     ("binary_dilation", {"x": ~BOOL}, lambda x: nd.binary_dilation(x, CROSSLESS)),
     ("binary_erosion", {"x": BOOL}, lambda x: nd.binary_erosion(x, CROSSLESS)),
+    *(("imfilter", {"x": x, "k": k}, filtered_by_matlab) for x in (X, PICTURE) for k in (EVEN, ODD)),
+    *(("filter2", {"x": X, "k": k}, filtered_by_matlab) for k in (EVEN, ODD)),
+    # The example of conv(u, v, 'same') in MATLAB's documentation, whose filter has an even size.
+    (
+        "filter2",
+        {"x": np.array([[-1.0, 2, 3, -2, 0, 1, 2]]), "k": np.array([[1.0, -1, 4, 2]])},
+        lambda x, k: np.array([[15.0, 5, -9, 7, 6, 7, -1]]),
+    ),
     ("medfilt", {"x": V}, lambda x: scipy.signal.medfilt(x, 3)),
     ("medfilt2d", {"x": X}, lambda x: scipy.signal.medfilt2d(x, 3)),
     ("lfilter", {"x": V, "k": np.arange(1.0, 5)}, lambda x, k: scipy.signal.lfilter(k, 1, x)),

@@ -10,6 +10,7 @@ from __future__ import annotations
 # Each library extends an array in its own way: scipy.ndimage as np.pad's "symmetric", OpenCV as its "reflect". The
 # element of an even filter without a counterpart lies at the low end, but for scipy's convolve1d, which flips it.
 CENTRED = "[(n // 2, (n - 1) // 2) for n in k.shape]"
+OF_MATLAB = "[((n - 1) // 2, n // 2) for n in k.shape]"
 ON_LAST = "[(0, 0)] * (x.ndim - 1)"
 OF_PICTURE = "[(0, 0)] * (x.ndim - 2)"  # colours are not filtered
 FILTERED = f"correlate(np.pad(x, {CENTRED} + {OF_PICTURE}, 'reflect'), k, mode='valid', axes=(0, 1))"
@@ -67,8 +68,8 @@ CALLS = {
     # MATLAB
     "conv2": "convolve(x, k)",
     "convn": "convolve(x, k)",
-    "filter2": "correlate(x, k, mode='same')",
-    "imfilter": "correlate(x, k, mode='same')",
+    "filter2": f"correlate(np.pad(x, {OF_MATLAB}), k, mode='valid')",
+    "imfilter": f"correlate(np.pad(x, {OF_MATLAB} + {OF_PICTURE}), k, mode='valid', axes=(0, 1))",
     "imdilate": f"max_pool(x, {SAME})",
     "imerode": f"min_pool(x, {SAME})",
     "movmean": "avg_pool(x, (3,), stride=1, padding='same', count_include_pad=False)",
@@ -96,6 +97,7 @@ NOTES = {
     "lfilter": " for a 1-D x and a filter without feedback, with its b as k",
     "filter": " for a 1-D x and a filter without feedback, with its b as k",
     **dict.fromkeys(("dilation", "erosion", "opening", "closing"), SQUARE),
+    **dict.fromkeys(("movmean", "movmax", "movmin", "movsum", "movmedian"), " for a 1-D x"),
     **dict.fromkeys(("binarydilation", "binaryerosion"), " for a {rank}-D x and scipy's structure=np.ones({odd})"),
 }
 
