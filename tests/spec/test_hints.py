@@ -323,6 +323,12 @@ def test_a_function_that_does_not_take_two_arrays() -> None:
         cn.pool(m2, (2, 2), 0, lambda a: a)  # type: ignore[arg-type,misc]
 
 
+def test_a_reducer_along_an_axis_is_no_function_of_two_arrays() -> None:
+    for reducer in (lambda a, axis: a.max(axis), lambda a, axes=None: a.mean(axes)):  # as those of scikit-image
+        with pytest.raises(TypeError, match=r"reduces one array along an axis: a function of two arrays is needed$"):
+            cn.pool(NAMES["m"], (2, 2), 0, reducer)
+
+
 def test_errors_of_the_users_own_pass_as_they_are() -> None:
     def broken(a: Any, b: Any) -> Any:
         raise TypeError("mine")

@@ -65,9 +65,11 @@ def wrong_reducer(function: Function, args: tuple[Any, ...], kwargs: Mapping[str
             note, known = reduction(draft, fn) if named_reduction(fn) else ("", False)
             return f"{text}; {name_of(fn)}{note}{conclusion(draft) if known else ''}" if note else text
         try:
-            inspect.signature(fn).bind(0, 0)
+            taken = inspect.signature(fn).bind(0, 0).arguments
         except TypeError:
             return f"reduce_fn={format_value(fn)} does not take two arrays, as it must"
+        if {"axis", "axes", "dim"} & set(taken):
+            return f"reduce_fn={format_value(fn)} reduces one array along an axis: a function of two arrays is needed"
     return None
 
 
