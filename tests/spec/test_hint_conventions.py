@@ -222,6 +222,10 @@ def test_a_rolling_window_of_pandas_with_steps() -> None:
             for options in ({"min_periods": 1, "step": step}, {"step": step, "min_periods": 1}):
                 got = followed("sum_pool", x, 4, center=center, closed="right", win_type=None, **options)
                 np.testing.assert_allclose(got, expected, rtol=1e-9)
+    words: list[dict[str, Any]] = [{"closed": "right"}, {"closed": None, "win_type": None}, {"win_type": None}]
+    for given in words:
+        np.testing.assert_allclose(followed("sum_pool", x, 4, **given), pd.Series(x).rolling(4).sum()[3:], rtol=1e-9)
+    assert refused("sum_pool", x, (4,), closed="right", step=2).endswith("they end there")
     assert refused("sum_pool", x, (4,), center=True, step=2).endswith("x[0]; of pandas and xarray, they end there")
 
 

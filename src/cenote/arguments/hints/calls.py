@@ -34,7 +34,7 @@ from .refusals import conclusion
 from .sizes import one_per_axis
 from .words import POSITIONS, SYNONYMS, WINDOWED
 
-CENTRED = ("center", "centered")
+CENTRED = ("center", "centered", "closed")
 ORDINALS = {0: "first", 1: "second", 2: "third", 3: "fourth", 4: "fifth"}
 
 

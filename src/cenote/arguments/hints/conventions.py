@@ -17,7 +17,8 @@ from .words import SCIPY_MODES, SYNONYMS
 
 OF_NDIMAGE = frozenset(("size", "footprint", "structure", "origin"))
 OF_ONNX = frozenset(("kernel_shape", "auto_pad", "pads"))
-MOVED_BY_ONE = OF_NDIMAGE | OF_ONNX | {"window_shape", "center", "centered", "min_periods"}  # flax, pandas
+MOVED_BY_ONE = OF_NDIMAGE | OF_ONNX | {"window_shape"}  # flax
+MOVED_BY_ONE |= {"center", "centered", "closed", "min_periods", "win_type"}  # pandas
 CHANNELS_LAST = frozenset(("strides", "window_shape", "pool_size"))
 OF_OPENCV = frozenset(("borderType", "bordertype", "border_type"))
 CHANNELS_FIRST = OF_ONNX | {"kernel_size"}  # torch

@@ -10,6 +10,8 @@ from .paddings import same_as_scipy
 
 COUNT = ": nan='omit' leaves NaN out, and sum_pool of ~np.isnan(x) counts the rest"
 
+BEGINS = ": windows begin at x[0]; of pandas and xarray, they end there"
+
 
 def least_count(draft: Draft, value: Any) -> Note | None:
     """min_periods=1: windows may begin before x, and NaN is left out."""
@@ -35,8 +37,8 @@ def centred(draft: Draft, value: Any) -> Note | None:
     if "window" not in draft.parameters:
         return None
     draft.settle()
-    if "padding" not in draft.given and draft.given.get("stride") not in (None, 1):
-        return ": windows begin at x[0]; of pandas and xarray, they end there", False
+    if begins_elsewhere(draft):
+        return BEGINS, False
     if value is False:
         return " is not needed: windows that would begin before x are left out, not NaN", True
     if "padding" not in draft.given:  # by min_periods
@@ -48,10 +50,16 @@ def centred(draft: Draft, value: Any) -> Note | None:
     return ": windows may end behind x", True
 
 
+def begins_elsewhere(draft: Draft) -> bool:
+    return "padding" not in draft.given and draft.given.get("stride") not in (None, 1)
+
+
 def closed(draft: Draft, value: Any) -> Note | None:
     """Which of its two ends a rolling window of pandas has."""
     if "window" not in draft.parameters:
         return None
+    if begins_elsewhere(draft):
+        return BEGINS, False
     if value is None or (isinstance(value, str) and value == "right"):
         return " is not needed: windows end with an element of x", True
     return ": a window has as many elements as its size says", False
