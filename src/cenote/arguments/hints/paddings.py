@@ -9,7 +9,7 @@ import numpy as np
 
 from ..values import as_sequence
 from .dimensions import has_names
-from .drafts import FILTERS, Draft, Note, Shape, ints, literal
+from .drafts import FILTERS, PACKAGE, Draft, Note, Shape, ints, literal
 from .reductions import named_reduction, reduction
 from .sizes import of_every_axis
 from .words import PAD_MODES, PADDINGS, SCIPY_MODES, ZEROS
@@ -158,6 +158,8 @@ def pad_first(draft: Draft, shape: Shape, widths: Sequence[tuple[int, int]], mod
             return ": extend the array first, in a way that torch.nn.functional.pad does not have", False
         flat = tuple(n for width in reversed(widths[front:]) for n in width)
         call, how = "torch.nn.functional.pad", f"{flat}" + (f", {theirs!r}" if theirs != "constant" else "")
+    elif draft.library == PACKAGE and mode not in (None, "constant"):
+        return ": np.pad extends Tensors by constants only", False
     else:
         call = "jnp.pad" if draft.library == "jax" else "np.pad"
         how = f"{tuple(widths)}" + (f", {mode!r}" if mode else "")

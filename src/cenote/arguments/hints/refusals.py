@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import inspect
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
