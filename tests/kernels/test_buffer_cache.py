@@ -265,4 +265,4 @@ def test_the_limit_from_the_environment(environment: dict[str, str], limit: int)
     code = "import cenote; from cenote import _core; print(_core.cache_limit() >> 20); cenote.show_config()"
     done = in_a_fresh_python(code, **environment)
     assert done.stdout.splitlines()[0] == str(limit), done.stderr
-    assert f"of large results, up to {limit} MiB" in done.stdout
+    assert f"up to {limit} MiB" in done.stdout

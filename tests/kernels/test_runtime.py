@@ -110,7 +110,7 @@ def test_a_bad_number_of_threads_warns_and_is_ignored() -> None:
 @pytest.mark.parametrize("level", _core.levels())
 def test_level_from_the_environment(level: str) -> None:
     done = in_a_fresh_python("import cenote; cenote.show_config()", CENOTE_SIMD=level)
-    assert f"SIMD level  {level} " in done.stdout, done.stderr
+    assert f"SIMD level    {level} " in done.stdout, done.stderr
     assert "threads" in done.stdout
 
 

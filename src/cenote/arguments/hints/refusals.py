@@ -119,7 +119,8 @@ def as_explained(message: str, op: str, x: Any, w: Any) -> str:
         padding = ", padding='same'" if found[1] == "same" else ""
         one = f'; with one channel, write explain("{op}", {sizes[0]}, {sizes[1]}{padding}{found[2]})'
         text = text[: found.start()] + ("" if "np.pad" in found[0] or "axes=" in found[0] else one)
-    return text.replace(f"write {op}(x, ", f'write explain("{op}", {data}, ')
+    text = re.sub(rf"write ({op}|\w+_pool)\(x, ", lambda found: f'write explain("{found[1]}", {data}, ', text)
+    return re.sub(r"(write explain\(.*?\))\.astype\([^()]*\)", r"\1", text)
 
 
 def of_function(draft: Draft, cause: Cause) -> Cause:
@@ -305,8 +306,8 @@ def word_for(draft: Draft, topic: str, value: str) -> str | None:
     return written(draft, f"{value!r} is {topic}={ours!r} here{more}")
 
 
-def written(draft: Draft, note: str, known: bool = True) -> str:
-    return f"{note}{conclusion(draft)}" if known else note
+def written(draft: Draft, note: str) -> str:
+    return f"{note}{conclusion(draft)}"
 
 
 def written_if(draft: Draft, value: Any, note: Note) -> str:
