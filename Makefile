@@ -13,7 +13,7 @@ SANITIZED := build/sanitize
 help:
 	@echo 'make demo      build what this CPU needs, install into $(VENV) and run the demonstration'
 	@echo 'make test      build, install what the tests need and run them all'
-	@echo 'make check     run the quick tests, about a minute'
+	@echo 'make check     run the quick tests of the core, about a minute'
 	@echo 'make docs      build the documentation as a site, in build/docs'
 	@echo 'make sanitize  build with sanitizers into $(SANITIZED) and run the tests of the core on it, on every SIMD level'
 	@echo 'make bench     time cenote vs. other libraries and a copy, and write the tables of README.md and docs/'
@@ -92,10 +92,10 @@ test: $(VENV)/.test $(JAX)/.installed $(VENV)/.browser
 	@echo '» running the tests'
 	@$(BIN)/python -m pytest -n auto
 
-# While working: what is not marked slow, with a quarter of the random cases.
+# While working: what is not marked slow of the semantics, kernels and derivatives, with a quarter of the random cases.
 check: $(VENV)/.test
 	@echo '» running the quick tests'
-	@CENOTE_TEST_SHARE=4 $(BIN)/python -m pytest -q -n auto -m 'not slow'
+	@CENOTE_TEST_SHARE=4 $(BIN)/python -m pytest -q -n auto -m 'not slow' tests/spec tests/kernels tests/autodiff
 
 $(VENV)/.docs: $(VENV)/.built
 	@echo '» installing what the documentation is built with'
