@@ -108,7 +108,10 @@ def test_advice_for_foreign_words_works_whatever_they_are_together_with(data: st
         getattr(cn, name)(x, **options)
     message = str(failure.value)
     text = advised(message)
-    assert text is not None, message
+    if text is None:  # one int of skimage and of scipy is the size on every axis, and may not fit on that of a batch
+        assert options.keys() & {"block_size", "size"}, message
+        assert "does not fit on axis" in message
+        return
     result = eval(text, {**NAMES, "x": x})
     assert result.ndim == x.ndim
     assert text.startswith((f"{name}(x, ", f"{name}(np.pad(x, "))  # as scipy.ndimage extends x for size=
