@@ -8,9 +8,10 @@
 >>> nabla.max_pool2d(x, kernel_size=2).shape  # nabla by its size
 (1, 2, 2, 1)
 
-They take NumPy arrays, Tensors and JAX arrays, and return the same kind; those of mygrad return Tensors, as there. The
-systems' own import lines work with ``cenote.dialects.`` in front: ``from cenote.dialects.flax import nnx``,
-``import cenote.dialects.mygrad as mg``. Each is a module of its own, loaded on first use: ``cn.dialects.flax.max_pool``
+They take NumPy arrays, Tensors, and torch, JAX and dask arrays, and return the same kind. Those of mygrad take NumPy
+arrays and Tensors, and return Tensors, as there. The systems' own import lines work with ``cenote.dialects.`` in front:
+``from cenote.dialects.flax import nnx``, ``import cenote.dialects.mygrad as mg``.
+Each is a module of its own, loaded on first use: ``cn.dialects.flax.max_pool``
 needs no import but that of ``cenote``. Where a system is known to be wrong, and for the types of exceptions, the rules
 of ``cenote`` hold; each module says where.
 """
